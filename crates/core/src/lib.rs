@@ -1,0 +1,1 @@
+//! gRPC without I/O.

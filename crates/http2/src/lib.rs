@@ -1,0 +1,1 @@
+//! A sans-IO HTTP/2 engine.
