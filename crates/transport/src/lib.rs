@@ -1,0 +1,6 @@
+//! Where Peregrine meets the operating system: sockets and addresses ([`net`]).
+//!
+//! The protocol crates below know no sockets and no clock; the client and the server above know no system calls.
+//! Supported are the platforms with Unix sockets.
+
+pub mod net;
