@@ -1,0 +1,136 @@
+//! What the owner of a connection may choose.
+
+use std::time::Duration;
+
+/// Which end of the connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Opens streams; sends the preface.
+    Client,
+    /// Answers streams; expects the preface.
+    Server,
+}
+
+/// Settings of a [`Connection`](crate::Connection). Start from [`Config::server`] or [`Config::client`] and change
+/// fields; what the peer would refuse as a protocol error is clamped when the connection is made.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Streams the peer may have open at once (SETTINGS_MAX_CONCURRENT_STREAMS); `None` sets no bound.
+    /// Default: 100 on a server; a client allows no pushed streams whatever is set here.
+    pub max_concurrent_streams: Option<u32>,
+    /// Octets of DATA a stream may receive before the upper layer releases any (SETTINGS_INITIAL_WINDOW_SIZE).
+    /// Default 256 KiB, at most 2^31-1.
+    pub initial_window_size: u32,
+    /// Octets of DATA the connection may have in flight towards us; at least 65,535 (RFC 9113 6.9.2), at most
+    /// 2^31-1. Default 1 MiB.
+    pub connection_window_size: u32,
+    /// Largest frame payload we accept (SETTINGS_MAX_FRAME_SIZE), 16,384 to 2^24-1. Default 16,384.
+    pub max_frame_size: u32,
+    /// Largest header list we accept, counted as RFC 9113 6.5.2 does (SETTINGS_MAX_HEADER_LIST_SIZE). A longer one
+    /// becomes [`Event::HeadersTooLarge`](crate::Event::HeadersTooLarge). Default 16 KiB. Each field counts 32
+    /// octets more than its text, so this bounds the number of fields as well.
+    pub max_header_list_size: u32,
+    /// Decoder table we offer the peer's encoder (SETTINGS_HEADER_TABLE_SIZE), and the most our encoder uses of
+    /// what the peer offers. Default 4,096 octets.
+    pub header_table_size: u32,
+    /// Stream data waiting for a window before [`poll_writable`](crate::Connection::poll_writable) turns false.
+    /// Soft: writing more is never refused. Default 32 KiB.
+    pub send_buffer_per_stream: usize,
+    /// Octets of output not yet taken by the socket above which nothing more is scheduled. Default 256 KiB.
+    pub write_buffer_high_water: usize,
+    /// Seed of the hashes over bytes the peer chooses (stream ids, header blocks). Should be unpredictable.
+    pub hash_seed: u64,
+    /// How long the peer may take for its preface and first SETTINGS. Default 10 s; `None` waits for ever.
+    pub handshake_timeout: Option<Duration>,
+    /// How long the peer may take to acknowledge our SETTINGS (RFC 9113 6.5.3). Default 10 s; `None` for ever.
+    pub settings_timeout: Option<Duration>,
+    /// How long the first GOAWAY of a graceful shutdown waits for the acknowledgement of the PING that follows
+    /// it before the final one goes out anyway. Default 5 s.
+    pub drain_ping_timeout: Duration,
+    /// Bounds on what a peer may make us do; see [`LimitConfig`].
+    pub limits: LimitConfig,
+}
+
+impl Config {
+    /// Defaults for the end that accepts connections.
+    pub fn server() -> Self {
+        Config { max_concurrent_streams: Some(100), ..Config::client() }
+    }
+
+    /// Defaults for the end that opens connections.
+    pub fn client() -> Self {
+        Config {
+            max_concurrent_streams: None,
+            initial_window_size: 256 * 1024,
+            connection_window_size: 1024 * 1024,
+            max_frame_size: 16_384,
+            max_header_list_size: 16 * 1024,
+            header_table_size: 4_096,
+            send_buffer_per_stream: 32 * 1024,
+            write_buffer_high_water: 256 * 1024,
+            hash_seed: 0x243f_6a88_85a3_08d3,
+            handshake_timeout: Some(Duration::from_secs(10)),
+            settings_timeout: Some(Duration::from_secs(10)),
+            drain_ping_timeout: Duration::from_secs(5),
+            limits: LimitConfig::default(),
+        }
+    }
+}
+
+/// How much work without progress a peer may cause. Rates are token buckets: `burst` at once, refilled evenly.
+/// A peer that empties one is sent GOAWAY ENHANCE_YOUR_CALM with the limit's name as debug data.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LimitConfig {
+    /// `resets_received`: streams the peer opened and reset. Default 1,000, 100 a second. Server only.
+    pub resets_received: Rate,
+    /// `resets_provoked`: streams we had to reset because the peer broke a rule; refusals for lack of room are
+    /// not counted. Default 200, 20 a second.
+    pub resets_provoked: Rate,
+    /// `empty_data`: DATA frames without data and without END_STREAM. Default 100, 20 a second. Frames with little
+    /// data need no limit of their own: every octet is paid for with window.
+    pub empty_data: Rate,
+    /// `housekeeping`: SETTINGS, PING, PRIORITY, unknown frames and WINDOW_UPDATE of less than 64 octets.
+    /// Default 10,000, 1,000 a second.
+    pub housekeeping: Rate,
+    /// `control_backlog`: replies (acknowledgements, RST_STREAM) queued while the peer does not read.
+    /// Default 1,000.
+    pub control_backlog: u32,
+    /// `continuation_frames`: CONTINUATION frames of one header block. Default 128.
+    pub continuation_frames: u32,
+    /// `header_list_hard_cap`: octets of one header list, or of its encoded block, beyond which the connection
+    /// is closed instead of the call being answered. Default 64 KiB, and never below four times
+    /// `max_header_list_size`.
+    pub header_list_hard_cap: u32,
+}
+
+impl Default for LimitConfig {
+    fn default() -> Self {
+        LimitConfig {
+            resets_received: Rate::new(1_000, 100),
+            resets_provoked: Rate::new(200, 20),
+            empty_data: Rate::new(100, 20),
+            housekeeping: Rate::new(10_000, 1_000),
+            control_backlog: 1_000,
+            continuation_frames: 128,
+            header_list_hard_cap: 64 * 1024,
+        }
+    }
+}
+
+/// A refilling allowance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// How many at once.
+    pub burst: u32,
+    /// How many come back each second.
+    pub per_second: u32,
+}
+
+impl Rate {
+    /// `burst` at once, `per_second` afterwards.
+    pub const fn new(burst: u32, per_second: u32) -> Self {
+        Rate { burst, per_second }
+    }
+}
