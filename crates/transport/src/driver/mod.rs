@@ -1,0 +1,240 @@
+//! One task drives one connection: read, parse, work, write, sleep.
+//!
+//! The loop is the only place where bytes of a socket meet the HTTP/2 engine on the server side. An [`Endpoint`]
+//! owns the engine and what hangs on its streams; [`drive`] owns the socket. Nothing is written while input is
+//! still being parsed, so the replies to everything that one read brought leave in one vectored write.
+//!
+//! Order of one turn, which the engine's own documentation asks for:
+//! 1. read what the socket has, hand every complete frame to the endpoint;
+//! 2. run the calls that were woken;
+//! 3. fire timers;
+//! 4. write everything.
+
+mod read_buffer;
+mod write;
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use peregrine_http2::{Connection, ConnectionError, Event};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Sleep;
+
+pub use self::read_buffer::ReadBuffer;
+pub use self::write::poll_write_output;
+
+/// What hangs on the streams of one connection: the calls of a server, for instance.
+///
+/// [`drive`] calls the methods in the order that its module documents. `now` is the time at which the turn
+/// began; it is read once a turn.
+pub trait Endpoint {
+    /// The engine. The driver feeds it input and takes its output.
+    fn connection(&mut self) -> &mut Connection;
+
+    /// Takes one event. Borrowed bytes are those of the read buffer and are gone after the call.
+    fn handle_event(&mut self, event: Event<'_>, now: Instant);
+
+    /// Runs the work that was woken since the last turn. Registers `cx` for the next wake-up.
+    ///
+    /// Returns whether more work is ready already: the driver then comes back before it sleeps, and does not
+    /// write small output in between.
+    fn poll_work(&mut self, cx: &mut Context<'_>, now: Instant) -> bool;
+
+    /// The earliest instant at which [`Endpoint::handle_timeout`] has to be called, engine timers left aside.
+    fn next_timeout(&self) -> Option<Instant>;
+
+    /// Fires what is due at `now`.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// True once the connection has nothing more to do and may close after its output has left.
+    fn is_finished(&self) -> bool;
+}
+
+/// Why a connection ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Closed {
+    /// Everything that had to be said was said: a graceful shutdown ended, or the peer closed between calls.
+    Finished,
+    /// The peer closed its side of the socket.
+    PeerClosed,
+    /// The peer broke the protocol; a GOAWAY with the reason was sent.
+    Protocol(ConnectionError),
+    /// The socket failed.
+    Io(io::Error),
+}
+
+/// Reads per turn before other tasks of the runtime get their chance.
+const READS_PER_TURN: usize = 8;
+/// Turns that may put off writing small output while work is ready, so that busy work cannot starve replies.
+const TURNS_WITHOUT_WRITE: u32 = 4;
+/// Output at which a turn writes even though more work is ready (wire-rules B1's soft threshold).
+const WRITE_THRESHOLD: usize = 32 * 1024;
+
+/// Drives `endpoint` over `io` until the connection ends.
+///
+/// The future is cancel-safe in the sense that dropping it drops the connection: the socket closes and the
+/// endpoint, with every call it holds, is dropped.
+pub async fn drive<IO, E>(io: IO, endpoint: &mut E) -> Closed
+where
+    IO: AsyncRead + AsyncWrite,
+    E: Endpoint,
+{
+    let mut io = pin!(io);
+    let mut turn = Turn::new();
+    let mut sleep = pin!(tokio::time::sleep_until(Instant::now().into()));
+    let closed = poll_fn(|cx| turn.poll(io.as_mut(), endpoint, sleep.as_mut(), cx)).await;
+    if !matches!(closed, Closed::Io(_)) {
+        write::close(io, endpoint.connection()).await;
+    }
+    closed
+}
+
+/// The state of the loop between two polls.
+struct Turn {
+    read: ReadBuffer,
+    /// The instant for which the sleep is armed.
+    armed: Option<Instant>,
+    turns_without_write: u32,
+}
+
+impl Turn {
+    fn new() -> Self {
+        Self { read: ReadBuffer::new(), armed: None, turns_without_write: 0 }
+    }
+
+    fn poll<IO, E>(
+        &mut self,
+        mut io: Pin<&mut IO>,
+        endpoint: &mut E,
+        mut sleep: Pin<&mut Sleep>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Closed>
+    where
+        IO: AsyncRead + AsyncWrite,
+        E: Endpoint,
+    {
+        let mut reads = 0;
+        loop {
+            let now = Instant::now();
+            let mut read_more = false;
+            match self.read.poll_fill(io.as_mut(), cx) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Closed::PeerClosed),
+                Poll::Ready(Ok(_)) => {
+                    read_more = true;
+                    if let Err(error) = self.parse(endpoint, now) {
+                        return Poll::Ready(Closed::Protocol(error));
+                    }
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Closed::Io(error)),
+                Poll::Pending => {}
+            }
+            if let Err(error) = fire_timers(endpoint, now) {
+                return Poll::Ready(Closed::Protocol(error));
+            }
+            let more_work = endpoint.poll_work(cx, now);
+            drain_events(endpoint, now);
+            if self.may_write(endpoint.connection(), more_work) {
+                match poll_write_output(io.as_mut(), endpoint.connection(), cx) {
+                    Poll::Ready(Err(error)) => return Poll::Ready(Closed::Io(error)),
+                    Poll::Ready(Ok(())) if endpoint.is_finished() => return Poll::Ready(Closed::Finished),
+                    Poll::Ready(Ok(())) | Poll::Pending => {}
+                }
+                drain_events(endpoint, now);
+            }
+            reads += 1;
+            if reads < READS_PER_TURN && (read_more || more_work) {
+                continue;
+            }
+            if read_more || more_work {
+                cx.waker().wake_by_ref();
+            } else {
+                self.read.on_idle();
+            }
+            return self.arm(endpoint, sleep.as_mut(), cx);
+        }
+    }
+
+    /// Hands every complete frame in the read buffer to the endpoint.
+    fn parse<E: Endpoint>(&mut self, endpoint: &mut E, now: Instant) -> Result<(), ConnectionError> {
+        let mut parsed = 0;
+        let input = self.read.filled();
+        let result = loop {
+            match endpoint.connection().handle_input(&input[parsed..], now) {
+                Ok(progress) => {
+                    if progress.consumed == 0 {
+                        break Ok(());
+                    }
+                    parsed += progress.consumed;
+                    if let Some(event) = progress.event {
+                        endpoint.handle_event(event, now);
+                    }
+                }
+                Err(error) => break Err(error),
+            }
+        };
+        self.read.consume(parsed);
+        result
+    }
+
+    /// Small output waits while more work is ready, so that a source that merely yields does not cost a write
+    /// a batch (wire-rules B1, B2).
+    fn may_write(&mut self, connection: &mut Connection, more_work: bool) -> bool {
+        if more_work
+            && connection.output_len() < WRITE_THRESHOLD
+            && self.turns_without_write < TURNS_WITHOUT_WRITE
+        {
+            self.turns_without_write += 1;
+            return false;
+        }
+        self.turns_without_write = 0;
+        true
+    }
+
+    /// Arms the sleep for the earliest timer of engine and endpoint.
+    fn arm<E: Endpoint>(
+        &mut self,
+        endpoint: &mut E,
+        mut sleep: Pin<&mut Sleep>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Closed> {
+        let next = earliest(endpoint.next_timeout(), endpoint.connection().next_timeout());
+        if next != self.armed {
+            self.armed = next;
+            if let Some(at) = next {
+                sleep.as_mut().reset(at.into());
+            }
+        }
+        if self.armed.is_some() && sleep.poll(cx).is_ready() {
+            self.armed = None;
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+fn fire_timers<E: Endpoint>(endpoint: &mut E, now: Instant) -> Result<(), ConnectionError> {
+    if endpoint.connection().next_timeout().is_some_and(|at| at <= now) {
+        endpoint.connection().handle_timeout(now)?;
+    }
+    if endpoint.next_timeout().is_some_and(|at| at <= now) {
+        endpoint.handle_timeout(now);
+    }
+    Ok(())
+}
+
+fn drain_events<E: Endpoint>(endpoint: &mut E, now: Instant) {
+    while let Some(event) = endpoint.connection().poll_event() {
+        endpoint.handle_event(event, now);
+    }
+}
+
+fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
