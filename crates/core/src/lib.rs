@@ -1,1 +1,44 @@
-//! gRPC without I/O.
+//! gRPC without I/O: message framing, codecs, status, metadata, deadlines and
+//! the values a call carries.
+//!
+//! Nothing in here opens a socket, reads a clock or knows HTTP/2 frames. The
+//! client and the server feed header fields and body bytes in and take header
+//! fields and body bytes out; the `peregrine` crate re-exports what users name.
+//! No protobuf crate is known here either: a message format is a [`Codec`].
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`call`] | what a handler and a caller see: [`Request`], [`Response`], [`Streaming`], options |
+//! | [`codec`] | the seam to message formats |
+//! | [`content_type`] | is this gRPC at all? |
+//! | [`deadline`] | `grpc-timeout` both ways |
+//! | [`error`] | failures before a status exists |
+//! | [`message`] | the 5-byte prefix, incoming and outgoing buffers |
+//! | [`metadata`] | user header fields |
+//! | [`status`] | how a call ended |
+//! | [`stream`] | sources of messages |
+//!
+//! Comments cite the project's wire rules by number ("wire-rules 29", "M2")
+//! and RFC sections where a rule comes from there.
+
+pub mod call;
+pub mod codec;
+pub mod content_type;
+pub mod deadline;
+pub mod error;
+pub mod message;
+pub mod metadata;
+mod report;
+pub mod status;
+pub mod stream;
+
+pub use crate::call::{
+    CallOptions, Extensions, IntoRequest, IntoStreamingRequest, MethodDescriptor, MethodPath, PeerAddr,
+    Request, Response, ServiceDescriptor, Streaming,
+};
+pub use crate::codec::{BytesCodec, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload};
+pub use crate::error::{Error, Phase};
+pub use crate::message::EncodeBuf;
+pub use crate::metadata::{InvalidMetadata, MetadataMap, MetadataValue};
+pub use crate::status::{Code, Status};
+pub use crate::stream::{Sender, Stream, channel, iter, unfold};

@@ -1,0 +1,31 @@
+//! The values of a call as handlers and callers see them.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `extensions` | values by type that travel with a request or response |
+//! | `inbox` | incoming bytes of a streaming call, between the connection and the reader |
+//! | `method` | names and shapes of methods and services |
+//! | `options` | what a caller may set per call |
+//! | `peer` | who is at the other end |
+//! | `request`, `response` | a message with its metadata |
+//! | `streaming` | incoming messages |
+
+mod extensions;
+mod inbox;
+mod method;
+mod options;
+mod peer;
+mod request;
+mod response;
+mod streaming;
+
+pub use crate::call::extensions::Extensions;
+pub use crate::call::inbox::{InboxConfig, InboxOwner, SharedInbox};
+pub use crate::call::method::{
+    InvalidMethodPath, MethodDescriptor, MethodPath, ServiceDescriptor, split_path,
+};
+pub use crate::call::options::CallOptions;
+pub use crate::call::peer::PeerAddr;
+pub use crate::call::request::{IntoRequest, IntoStreamingRequest, Request};
+pub use crate::call::response::Response;
+pub use crate::call::streaming::{DecodeFn, Streaming};

@@ -1,0 +1,31 @@
+//! What a caller may set for one call.
+
+use std::time::Duration;
+
+/// Options of one call; unset ones fall back to the channel's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallOptions {
+    /// Time the whole call may take, counted from when it is made. Default: no limit.
+    pub timeout: Option<Duration>,
+    /// Whether to wait for a connection instead of failing UNAVAILABLE while
+    /// none can be made (wire-rules 96). Default: false.
+    pub wait_for_ready: Option<bool>,
+    /// Longest response message in bytes (42). Default: 4 MiB.
+    pub max_response_size: Option<usize>,
+    /// Longest request message in bytes (44). Default: no limit but the wire's 4 GiB.
+    pub max_request_size: Option<usize>,
+}
+
+impl CallOptions {
+    /// These options, with what is unset taken from `defaults`.
+    #[must_use]
+    pub fn or(self, defaults: Self) -> Self {
+        Self {
+            timeout: self.timeout.or(defaults.timeout),
+            wait_for_ready: self.wait_for_ready.or(defaults.wait_for_ready),
+            max_response_size: self.max_response_size.or(defaults.max_response_size),
+            max_request_size: self.max_request_size.or(defaults.max_request_size),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Who is at the other end of a connection.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Address of a peer; cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PeerAddr {
+    /// Not known, for example over a stream that the user opened.
+    #[default]
+    Unknown,
+    /// An internet address.
+    Tcp(SocketAddr),
+    /// A unix socket; clients of one usually have no path.
+    Unix(Option<Arc<Path>>),
+}
+
+impl PeerAddr {
+    /// The internet address, if it is one.
+    pub fn socket_addr(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(addr) => Some(*addr),
+            Self::Unknown | Self::Unix(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for PeerAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("unknown peer"),
+            Self::Tcp(addr) => addr.fmt(f),
+            Self::Unix(Some(path)) => write!(f, "unix:{}", path.display()),
+            Self::Unix(None) => f.write_str("unix:(unnamed)"),
+        }
+    }
+}
+
+impl From<SocketAddr> for PeerAddr {
+    fn from(addr: SocketAddr) -> Self {
+        Self::Tcp(addr)
+    }
+}

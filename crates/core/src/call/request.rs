@@ -1,0 +1,212 @@
+//! A message on its way to a handler, with what travels beside it.
+
+use std::ops::{Deref, DerefMut};
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+
+use crate::call::{CallOptions, Extensions, PeerAddr};
+use crate::metadata::MetadataMap;
+
+/// A request message (or a stream of them) with metadata, deadline and peer.
+///
+/// Derefs to the message. A plain message converts into one, so callers
+/// without options pass the message itself.
+#[derive(Debug, Default)]
+pub struct Request<T> {
+    message: T,
+    metadata: MetadataMap,
+    extensions: Extensions,
+    deadline: Option<Instant>,
+    peer: PeerAddr,
+    options: CallOptions,
+}
+
+/// What can be sent as the one request message of a call.
+pub trait IntoRequest<T> {
+    /// The request.
+    fn into_request(self) -> Request<T>;
+}
+
+/// What can be sent as the request messages of a call.
+pub trait IntoStreamingRequest<T> {
+    /// The source of the messages.
+    type Stream: Stream<Item = T> + Send + 'static;
+
+    /// The request.
+    fn into_streaming_request(self) -> Request<Self::Stream>;
+}
+
+impl<T> Request<T> {
+    /// A request without metadata or options.
+    pub fn new(message: T) -> Self {
+        Self {
+            message,
+            metadata: MetadataMap::new(),
+            extensions: Extensions::new(),
+            deadline: None,
+            peer: PeerAddr::Unknown,
+            options: CallOptions::default(),
+        }
+    }
+
+    /// The message, dropping the rest.
+    pub fn into_inner(self) -> T {
+        self.message
+    }
+
+    /// Message, metadata and extensions.
+    pub fn into_parts(self) -> (T, MetadataMap, Extensions) {
+        (self.message, self.metadata, self.extensions)
+    }
+
+    /// The message.
+    pub fn get_ref(&self) -> &T {
+        &self.message
+    }
+
+    /// The message, to change.
+    pub fn get_mut(&mut self) -> &mut T {
+        &mut self.message
+    }
+
+    /// Metadata, sent as request headers.
+    pub fn metadata(&self) -> &MetadataMap {
+        &self.metadata
+    }
+
+    /// Metadata, to change.
+    pub fn metadata_mut(&mut self) -> &mut MetadataMap {
+        &mut self.metadata
+    }
+
+    /// Values by type that stay inside the process.
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    /// Values by type, to change.
+    pub fn extensions_mut(&mut self) -> &mut Extensions {
+        &mut self.extensions
+    }
+
+    /// When the call is over. On a server: from the caller's timeout, `None`
+    /// if it set none (wire-rules 15).
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Sets when the call is over. Besides a [`timeout`](Self::timeout) the earlier one counts.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// On a server: who called.
+    pub fn peer(&self) -> &PeerAddr {
+        &self.peer
+    }
+
+    /// Sets the peer; done by the server.
+    pub fn set_peer(&mut self, peer: PeerAddr) {
+        self.peer = peer;
+    }
+
+    /// The options of the call.
+    pub fn options(&self) -> &CallOptions {
+        &self.options
+    }
+
+    /// The options, to change.
+    pub fn options_mut(&mut self) -> &mut CallOptions {
+        &mut self.options
+    }
+
+    /// Limits the time of the whole call, counted from when it is made.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// Waits for a connection instead of failing while none can be made
+    /// (wire-rules 96).
+    #[must_use]
+    pub fn wait_for_ready(mut self) -> Self {
+        self.options.wait_for_ready = Some(true);
+        self
+    }
+
+    /// Limits a response message to `bytes` bytes.
+    #[must_use]
+    pub fn max_response_size(mut self, bytes: usize) -> Self {
+        self.options.max_response_size = Some(bytes);
+        self
+    }
+
+    /// Limits a request message to `bytes` bytes.
+    #[must_use]
+    pub fn max_request_size(mut self, bytes: usize) -> Self {
+        self.options.max_request_size = Some(bytes);
+        self
+    }
+
+    /// The same request around another message.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Request<U> {
+        Request {
+            message: f(self.message),
+            metadata: self.metadata,
+            extensions: self.extensions,
+            deadline: self.deadline,
+            peer: self.peer,
+            options: self.options,
+        }
+    }
+}
+
+impl<T> Deref for Request<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.message
+    }
+}
+
+impl<T> DerefMut for Request<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.message
+    }
+}
+
+impl<T> From<T> for Request<T> {
+    fn from(message: T) -> Self {
+        Self::new(message)
+    }
+}
+
+impl<T> IntoRequest<T> for T {
+    fn into_request(self) -> Request<T> {
+        Request::new(self)
+    }
+}
+
+impl<T> IntoRequest<T> for Request<T> {
+    fn into_request(self) -> Self {
+        self
+    }
+}
+
+impl<T, S: Stream<Item = T> + Send + 'static> IntoStreamingRequest<T> for S {
+    type Stream = S;
+
+    fn into_streaming_request(self) -> Request<S> {
+        Request::new(self)
+    }
+}
+
+impl<T, S: Stream<Item = T> + Send + 'static> IntoStreamingRequest<T> for Request<S> {
+    type Stream = S;
+
+    fn into_streaming_request(self) -> Self {
+        self
+    }
+}

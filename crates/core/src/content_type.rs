@@ -1,0 +1,39 @@
+//! Is a request or response gRPC at all? (wire-rules 9, 10, N1, N2)
+//!
+//! Called by the server on every request head and by the client on every
+//! response head, unless the head memo has the answer.
+
+/// The value both sides send.
+pub const GRPC: &[u8] = b"application/grpc";
+
+/// What a `content-type` value means to gRPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentType<'a> {
+    /// `application/grpc` or `application/grpc+proto`.
+    Grpc,
+    /// gRPC with another message format, named after the `+` (UNIMPLEMENTED on a server).
+    OtherFormat(&'a [u8]),
+    /// Not gRPC (HTTP 415 on a server).
+    NotGrpc,
+}
+
+/// Classifies a `content-type` field value.
+///
+/// Type and subtype are compared without regard to case (RFC 9110 8.3.1);
+/// parameters after `;` are ignored.
+pub fn classify(value: &[u8]) -> ContentType<'_> {
+    if value == GRPC {
+        return ContentType::Grpc;
+    }
+    let essence = value.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+    let Some((kind, rest)) = essence.split_at_checked(GRPC.len()) else { return ContentType::NotGrpc };
+    if !kind.eq_ignore_ascii_case(GRPC) {
+        return ContentType::NotGrpc;
+    }
+    match rest.split_first() {
+        None => ContentType::Grpc,
+        Some((b'+', format)) if format.eq_ignore_ascii_case(b"proto") => ContentType::Grpc,
+        Some((b'+', format)) => ContentType::OtherFormat(format),
+        Some(_) => ContentType::NotGrpc,
+    }
+}

@@ -1,0 +1,218 @@
+//! Failures that come before a status exists: addresses, sockets, TLS, the
+//! start of HTTP/2, serving.
+//!
+//! Made by the transport, the client and the server; seen by users as the
+//! error of `serve` and `connect` and as the source of a call's
+//! [`Status`](crate::Status).
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::report;
+
+/// A failure outside of any call's own status. One word wide.
+///
+/// `Display` says one level: what failed, to whom, why. `Debug` is the full
+/// report with phase, attempt, time, causes and the next step.
+#[derive(Clone)]
+pub struct Error {
+    inner: Box<Inner>,
+}
+
+#[derive(Clone)]
+struct Inner {
+    phase: Phase,
+    message: Cow<'static, str>,
+    /// Target or peer as the user wrote it or the socket names it.
+    peer: Option<Box<str>>,
+    /// Counted from 1; 0 where attempts make no sense.
+    attempt: u32,
+    elapsed: Option<Duration>,
+    hint: Option<Cow<'static, str>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+/// What was being done when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Reading a target, an address or an option: the caller's mistake.
+    Config,
+    /// Turning a name into addresses.
+    Resolve,
+    /// Opening a socket to the peer.
+    Connect,
+    /// The TLS handshake.
+    Tls,
+    /// Preface and SETTINGS of HTTP/2.
+    Http2Start,
+    /// An established connection or a call on it.
+    Call,
+    /// Taking a local address to listen on.
+    Bind,
+    /// Accepting and serving connections.
+    Serve,
+}
+
+impl Error {
+    /// A failure in `phase`; `message` says why in one short clause.
+    pub fn new(phase: Phase, message: impl Into<Cow<'static, str>>) -> Self {
+        let inner = Inner {
+            phase,
+            message: message.into(),
+            peer: None,
+            attempt: 0,
+            elapsed: None,
+            hint: None,
+            source: None,
+        };
+        Self { inner: Box::new(inner) }
+    }
+
+    /// To whom: the target or peer address.
+    #[must_use]
+    pub fn with_peer(mut self, peer: impl fmt::Display) -> Self {
+        self.inner.peer = Some(peer.to_string().into());
+        self
+    }
+
+    /// Which attempt this was, counted from 1.
+    #[must_use]
+    pub fn with_attempt(mut self, attempt: u32) -> Self {
+        self.inner.attempt = attempt;
+        self
+    }
+
+    /// How long it took to fail.
+    #[must_use]
+    pub fn with_elapsed(mut self, elapsed: Duration) -> Self {
+        self.inner.elapsed = Some(elapsed);
+        self
+    }
+
+    /// The error below this one.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.inner.source = Some(Arc::from(source.into()));
+        self
+    }
+
+    /// One thing the reader can do next.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
+        self.inner.hint = Some(hint.into());
+        self
+    }
+
+    /// What was being done.
+    pub fn phase(&self) -> Phase {
+        self.inner.phase
+    }
+
+    /// Why, in one clause.
+    pub fn message(&self) -> &str {
+        &self.inner.message
+    }
+
+    /// The target or peer, if one was known.
+    pub fn peer(&self) -> Option<&str> {
+        self.inner.peer.as_deref()
+    }
+
+    /// The attempt, counted from 1; 0 where attempts make no sense.
+    pub fn attempt(&self) -> u32 {
+        self.inner.attempt
+    }
+
+    /// Time from the start of the attempt to the failure.
+    pub fn elapsed(&self) -> Option<Duration> {
+        self.inner.elapsed
+    }
+
+    /// The next step for the reader.
+    pub fn hint(&self) -> Option<&str> {
+        self.inner.hint.as_deref()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.inner.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.inner.phase.failure())?;
+        if let Some(peer) = self.peer() {
+            write!(f, " {}{peer}", self.inner.phase.preposition())?;
+        }
+        write!(f, ": {}", self.inner.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}\n  phase: {}", self.inner.phase)?;
+        if self.inner.attempt > 0 {
+            write!(f, "\n  attempt: {}", self.inner.attempt)?;
+        }
+        if let Some(elapsed) = self.inner.elapsed {
+            write!(f, "\n  after: {elapsed:.1?}")?;
+        }
+        report::write_causes(f, self.source())?;
+        match self.hint() {
+            Some(hint) => write!(f, "\n  next step: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Phase {
+    /// Short name, as reports and JSON output show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Config => "configuration",
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Http2Start => "http2-start",
+            Self::Call => "call",
+            Self::Bind => "bind",
+            Self::Serve => "serve",
+        }
+    }
+
+    fn failure(self) -> &'static str {
+        match self {
+            Self::Config => "invalid configuration",
+            Self::Resolve => "could not resolve",
+            Self::Connect => "could not connect",
+            Self::Tls => "TLS handshake failed",
+            Self::Http2Start => "HTTP/2 start failed",
+            Self::Call => "connection failed",
+            Self::Bind => "could not listen",
+            Self::Serve => "serving failed",
+        }
+    }
+
+    /// Stands between the failure and the peer.
+    fn preposition(self) -> &'static str {
+        match self {
+            Self::Config => "for ",
+            Self::Resolve => "",
+            Self::Connect => "to ",
+            Self::Tls | Self::Http2Start | Self::Call => "with ",
+            Self::Bind | Self::Serve => "on ",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

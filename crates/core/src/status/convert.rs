@@ -1,0 +1,59 @@
+//! The documented list of errors that `?` turns into a status (wire-rules E1),
+//! and the statuses of foreign failures.
+
+use std::convert::Infallible;
+
+use crate::codec::{DecodeError, EncodeError, EncodeErrorKind};
+use crate::error::Error;
+use crate::metadata::InvalidMetadata;
+use crate::status::{Code, Status};
+
+impl Status {
+    /// The status of a stream that the peer reset (wire-rules 65 to 70).
+    pub fn from_reset(error_code: u32) -> Self {
+        Self::new(Code::from_reset(error_code), format!("peer reset the stream (HTTP/2 error {error_code})"))
+    }
+
+    /// The status of a response without `grpc-status` (wire-rules 55).
+    pub fn from_http_status(status: u16) -> Self {
+        Self::new(
+            Code::from_http_status(status),
+            format!("peer answered HTTP status {status} without a grpc-status"),
+        )
+    }
+}
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        Self::unavailable(error.to_string()).with_source(error)
+    }
+}
+
+impl From<DecodeError> for Status {
+    fn from(error: DecodeError) -> Self {
+        Self::internal(error.to_string()).with_source(error)
+    }
+}
+
+impl From<EncodeError> for Status {
+    fn from(error: EncodeError) -> Self {
+        let code = match error.kind() {
+            EncodeErrorKind::TooLarge { .. } => Code::ResourceExhausted,
+            EncodeErrorKind::Closed => Code::Cancelled,
+            EncodeErrorKind::SizeMismatch { .. } | EncodeErrorKind::Codec { .. } => Code::Internal,
+        };
+        Self::new(code, error.to_string()).with_source(error)
+    }
+}
+
+impl From<InvalidMetadata> for Status {
+    fn from(error: InvalidMetadata) -> Self {
+        Self::internal(error.to_string()).with_source(error)
+    }
+}
+
+impl From<Infallible> for Status {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
