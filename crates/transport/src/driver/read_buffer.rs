@@ -9,8 +9,6 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// Bytes that one read asks for. Holds four frames of the default maximum size, so that a large message costs
 /// a read per 64 KiB.
 const CAPACITY: usize = 64 * 1024;
-/// A partial frame larger than this keeps the buffer; the usual idle connection keeps none.
-const KEEP_WHEN_IDLE: usize = 0;
 
 /// A contiguous read buffer. Frames are parsed where they lie; only an incomplete one at the end is moved to
 /// the front before the next read.
@@ -61,9 +59,9 @@ impl ReadBuffer {
         Poll::Ready(Ok(count))
     }
 
-    /// Gives the memory back when nothing is buffered.
+    /// Gives the memory back, unless a partial frame lies in it.
     pub fn on_idle(&mut self) {
-        if self.end - self.start <= KEEP_WHEN_IDLE && self.bytes.capacity() > 0 {
+        if self.start == self.end && self.bytes.capacity() > 0 {
             lend::give_back(std::mem::take(&mut self.bytes));
         }
     }

@@ -31,7 +31,7 @@ pub async fn connect(target: &Target, timeout: Duration) -> Result<(Stream, Peer
     let mut deadline = pin!(sleep(timeout));
     let addresses = match target.place() {
         Place::Unix(path) => {
-            let peer = PeerAddr::Unix(Some(path.clone()));
+            let peer = PeerAddr::Unix(Some(path.as_path().into()));
             let connected = or_timeout(deadline.as_mut(), UnixStream::connect(path)).await;
             return match connected {
                 Some(Ok(socket)) => Ok((Stream::from_unix(socket), peer)),

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
 
 use tokio::net::{TcpListener, UnixListener};
 
@@ -32,7 +31,7 @@ impl Listener {
             }
             Socket::Unix(listener) => {
                 let (socket, address) = listener.accept().await.map_err(AcceptError::classify)?;
-                Ok((Stream::from_unix(socket), PeerAddr::from_unix(&address)))
+                Ok((Stream::from_unix(socket), unix_peer(&address)))
             }
         }
     }
@@ -44,11 +43,13 @@ impl Listener {
     pub fn local_addr(&self) -> io::Result<PeerAddr> {
         match &self.socket {
             Socket::Tcp(listener) => Ok(PeerAddr::Tcp(listener.local_addr()?)),
-            Socket::Unix(listener) => {
-                Ok(PeerAddr::Unix(listener.local_addr()?.as_pathname().map(PathBuf::from)))
-            }
+            Socket::Unix(listener) => Ok(unix_peer(&listener.local_addr()?)),
         }
     }
+}
+
+fn unix_peer(address: &tokio::net::unix::SocketAddr) -> PeerAddr {
+    PeerAddr::Unix(address.as_pathname().map(Into::into))
 }
 
 impl From<TcpListener> for Listener {

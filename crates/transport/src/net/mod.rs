@@ -5,12 +5,11 @@
 
 mod connect;
 mod listener;
-mod peer;
 mod stream;
 mod target;
 
 pub use self::connect::{ConnectError, ConnectErrorKind, connect};
 pub use self::listener::{AcceptError, Listener};
-pub use self::peer::PeerAddr;
 pub use self::stream::Stream;
 pub use self::target::{IntoTarget, Target, TargetError};
+pub use peregrine_core::PeerAddr;

@@ -1,0 +1,258 @@
+//! The server as users write it.
+
+use std::future::{Future, pending};
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::Stream;
+use peregrine_core::{DecodeLimits, Error, Phase, ServiceDescriptor};
+use peregrine_transport::net::Listener;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+
+use crate::connection::Shared;
+use crate::listen::{Acceptor, ShutdownReport};
+use crate::options::{Execution, Options};
+use crate::router::Router;
+use crate::service::Service;
+
+/// A gRPC server: services, settings, and where it listens.
+///
+/// Each method below names its default. Works on tokio's multi-thread and current-thread runtimes.
+#[derive(Debug, Default)]
+pub struct Server {
+    router: Router,
+    options: Options,
+    /// A service that was mounted twice; said when the server starts, so that building stays a chain.
+    duplicate: Option<&'static str>,
+}
+
+impl Server {
+    /// A server without services, with every setting at its default.
+    pub fn builder() -> Self {
+        Self::default()
+    }
+
+    /// Mounts a service. Two services of one name are an error that [`serve`](Self::serve) reports.
+    #[must_use]
+    pub fn add_service(mut self, service: impl Service) -> Self {
+        if let Err(name) = self.router.add(Arc::new(service)) {
+            self.duplicate = Some(name);
+        }
+        self
+    }
+
+    /// Largest message that a call may send us, in bytes; a larger one ends its call with RESOURCE_EXHAUSTED
+    /// before it is buffered (wire-rules 42). Default 4 MiB.
+    #[must_use]
+    pub fn max_receive_message_size(mut self, bytes: usize) -> Self {
+        self.options.max_receive_message_size = bytes;
+        self
+    }
+
+    /// Largest message that a handler may send, in bytes (wire-rules 44). Default 4 GiB - 1, the most a prefix can say.
+    #[must_use]
+    pub fn max_send_message_size(mut self, bytes: usize) -> Self {
+        self.options.max_send_message_size = bytes.min(u32::MAX as usize);
+        self
+    }
+
+    /// Calls that one connection may run at once (SETTINGS_MAX_CONCURRENT_STREAMS). Default 100.
+    #[must_use]
+    pub fn max_concurrent_streams(mut self, streams: u32) -> Self {
+        self.options.max_concurrent_streams = streams;
+        self
+    }
+
+    /// Largest header list of a request, in bytes, each field counted as name + value + 32 (wire-rules 26). A
+    /// larger one is answered with HTTP 431 and RESOURCE_EXHAUSTED. Default 16 KiB.
+    #[must_use]
+    pub fn max_header_list_size(mut self, bytes: u32) -> Self {
+        self.options.max_header_list_size = bytes;
+        self
+    }
+
+    /// Bytes that a call may send ahead of what its handler has read. Default 256 KiB.
+    #[must_use]
+    pub fn initial_stream_window(mut self, bytes: u32) -> Self {
+        self.options.initial_stream_window = bytes;
+        self
+    }
+
+    /// Bytes that all calls of a connection together may have on the way. Default 1 MiB.
+    #[must_use]
+    pub fn initial_connection_window(mut self, bytes: u32) -> Self {
+        self.options.initial_connection_window = bytes;
+        self
+    }
+
+    /// How long a new connection may take until its client has spoken HTTP/2. Default 10 s.
+    #[must_use]
+    pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.options.handshake_timeout = timeout;
+        self
+    }
+
+    /// How long a graceful shutdown waits for running calls before it cuts them. Default 30 s.
+    #[must_use]
+    pub fn shutdown_grace(mut self, grace: Duration) -> Self {
+        self.options.shutdown_grace = grace;
+        self
+    }
+
+    /// Where calls run. Default [`Execution::Auto`].
+    #[must_use]
+    pub fn execution(mut self, execution: Execution) -> Self {
+        self.options.execution = execution;
+        self
+    }
+
+    /// What the mounted services say of themselves, for reflection and listings.
+    pub fn services(&self) -> impl Iterator<Item = &'static ServiceDescriptor> {
+        self.router.services()
+    }
+
+    /// Serves until the process ends.
+    ///
+    /// `listener` is an address (`"127.0.0.1:50051"`, `"[::1]:0"`, `"unix:/run/app.sock"`, a [`SocketAddr`]) or a
+    /// bound [`TcpListener`] or [`UnixListener`].
+    ///
+    /// # Errors
+    /// The address cannot be bound, a service was mounted twice, or the listening socket failed.
+    pub async fn serve(self, listener: impl IntoListener) -> Result<(), Error> {
+        self.serve_with_shutdown(listener, pending()).await.map(drop)
+    }
+
+    /// Serves until `signal` completes; then every connection gets a two-step GOAWAY, running calls get the
+    /// [grace period](Self::shutdown_grace), and what is left is cut and reported (wire-rules 77).
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    pub async fn serve_with_shutdown(
+        self,
+        listener: impl IntoListener,
+        signal: impl Future<Output = ()>,
+    ) -> Result<ShutdownReport, Error> {
+        let acceptor = self.into_acceptor()?;
+        let listener = listener.into_listener().await?;
+        acceptor.run(listener, signal).await
+    }
+
+    /// Serves connections that were made elsewhere (another transport, a test's pipe) until the stream ends.
+    ///
+    /// # Errors
+    /// A service was mounted twice. Items that are errors are skipped: one connection failed to come about.
+    pub async fn serve_incoming<S, IO, E>(self, incoming: S) -> Result<ShutdownReport, Error>
+    where
+        S: Stream<Item = Result<IO, E>>,
+        IO: AsyncRead + AsyncWrite + Send + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        self.serve_incoming_with_shutdown(incoming, pending()).await
+    }
+
+    /// [`serve_incoming`](Self::serve_incoming), with a graceful end when `signal` completes.
+    ///
+    /// # Errors
+    /// As [`serve_incoming`](Self::serve_incoming).
+    pub async fn serve_incoming_with_shutdown<S, IO, E>(
+        self,
+        incoming: S,
+        signal: impl Future<Output = ()>,
+    ) -> Result<ShutdownReport, Error>
+    where
+        S: Stream<Item = Result<IO, E>>,
+        IO: AsyncRead + AsyncWrite + Send + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        self.into_acceptor()?.run_incoming(incoming, signal).await
+    }
+
+    fn into_acceptor(self) -> Result<Acceptor, Error> {
+        if let Some(name) = self.duplicate {
+            return Err(Error::new(Phase::Serve, format!("service {name} is mounted twice"))
+                .with_hint("mount each service once; calls could not tell the two apart"));
+        }
+        Ok(Acceptor::new(Arc::new(Shared {
+            router: self.router,
+            options: self.options,
+            limits: DecodeLimits::default(),
+        })))
+    }
+}
+
+/// What a server can listen on.
+pub trait IntoListener {
+    /// Binds, where that is still to be done.
+    fn into_listener(self) -> impl Future<Output = Result<Listener, Error>> + Send;
+}
+
+impl IntoListener for TcpListener {
+    async fn into_listener(self) -> Result<Listener, Error> {
+        Ok(self.into())
+    }
+}
+
+impl IntoListener for UnixListener {
+    async fn into_listener(self) -> Result<Listener, Error> {
+        Ok(self.into())
+    }
+}
+
+impl IntoListener for std::net::TcpListener {
+    async fn into_listener(self) -> Result<Listener, Error> {
+        let text = self.local_addr().map_or_else(|_| "a TCP socket".to_owned(), |addr| addr.to_string());
+        self.set_nonblocking(true)
+            .and_then(|()| TcpListener::from_std(self))
+            .map(Listener::from)
+            .map_err(|error| cannot_listen(&text, error))
+    }
+}
+
+impl IntoListener for SocketAddr {
+    async fn into_listener(self) -> Result<Listener, Error> {
+        TcpListener::bind(self)
+            .await
+            .map(Listener::from)
+            .map_err(|error| cannot_listen(&self.to_string(), error))
+    }
+}
+
+impl IntoListener for &str {
+    async fn into_listener(self) -> Result<Listener, Error> {
+        let bound = match self.strip_prefix("unix:") {
+            Some(path) => {
+                let path = path.strip_prefix("//").unwrap_or(path);
+                UnixListener::bind(Path::new(path)).map(Listener::from)
+            }
+            None => TcpListener::bind(self).await.map(Listener::from),
+        };
+        bound.map_err(|error| cannot_listen(self, error))
+    }
+}
+
+impl IntoListener for String {
+    async fn into_listener(self) -> Result<Listener, Error> {
+        self.as_str().into_listener().await
+    }
+}
+
+fn cannot_listen(address: &str, error: io::Error) -> Error {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another process listens there; choose another port, or port 0 for any free one"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "the address is not one of this machine's; 0.0.0.0 or [::] takes all"
+        }
+        io::ErrorKind::PermissionDenied => "the address needs more rights; ports below 1024 are reserved",
+        io::ErrorKind::InvalidInput => {
+            "write an address with its port, such as 127.0.0.1:50051 or unix:/run/app.sock"
+        }
+        _ => "check the address",
+    };
+    Error::new(Phase::Bind, format!("cannot listen on {address}")).with_source(error).with_hint(hint)
+}

@@ -1,0 +1,7 @@
+//! One call on the server: what its request head says, where its reply goes, and how it is written.
+
+pub(crate) mod fields;
+pub(crate) mod mailbox;
+pub(crate) mod port;
+pub(crate) mod request_head;
+pub(crate) mod wire;

@@ -1,0 +1,179 @@
+//! What a request's header block says to a gRPC server, worked out once per distinct block.
+//!
+//! Peers repeat the same block call after call; the engine's memo hands out the same [`Head`], and with it the
+//! same [`RequestHead`]. Order of checks: HTTP method, content type, path, encoding, timeout (wire-rules R4);
+//! one pass over the fields collects everything (wire-rules N3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use peregrine_core::content_type::{self, ContentType};
+use peregrine_core::deadline::parse_timeout;
+use peregrine_core::message::Encoding;
+use peregrine_core::{MetadataMap, Status};
+use peregrine_http2::Head;
+
+use crate::router::{MethodIndex, Router};
+
+/// Bytes of a path that an error repeats.
+const PATH_IN_ERROR: usize = 200;
+
+/// A request head, understood.
+#[derive(Debug)]
+pub(crate) struct RequestHead {
+    pub(crate) route: Result<Route, Refusal>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) metadata: Arc<MetadataMap>,
+}
+
+/// Where a request goes, and how its messages come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    pub(crate) method: MethodIndex,
+    pub(crate) encoding: Encoding,
+}
+
+/// Why a request does not become a call.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) http_status: u16,
+    pub(crate) status: Status,
+    /// Sent along as `grpc-accept-encoding` (wire-rules 34).
+    pub(crate) accepted_encodings: Option<&'static str>,
+}
+
+impl Refusal {
+    fn new(http_status: u16, status: Status) -> Self {
+        Self { http_status, status, accepted_encodings: None }
+    }
+}
+
+impl RequestHead {
+    pub(crate) fn parse(head: &Head, router: &Router) -> Self {
+        let mut collected = Collected::default();
+        let mut metadata = MetadataMap::with_capacity(head.field_count(), head.list_size());
+        let mut bad_metadata = None;
+        for field in head.fields() {
+            if !collected.take(field.name, field.value)
+                && let Err(error) = metadata.push_wire(field.name, field.value, field.sensitive)
+            {
+                bad_metadata = Some(error);
+            }
+        }
+        let route = check(head, router, &collected, bad_metadata.map(Status::from));
+        let timeout = match collected.timeout {
+            Some(Ok(timeout)) => Some(timeout),
+            _ => None,
+        };
+        Self { route, timeout, metadata: Arc::new(metadata) }
+    }
+}
+
+/// The reserved fields of a request.
+#[derive(Debug, Default)]
+struct Collected<'a> {
+    content_type: Option<&'a [u8]>,
+    encoding: Option<&'a [u8]>,
+    repeated_encoding: bool,
+    timeout: Option<Result<Duration, Status>>,
+    host: Option<&'a [u8]>,
+    repeated_host: bool,
+}
+
+impl<'a> Collected<'a> {
+    /// True when the field is the protocol's own and not the user's.
+    fn take(&mut self, name: &'a [u8], value: &'a [u8]) -> bool {
+        match name {
+            b"content-type" => self.content_type = Some(value),
+            b"grpc-encoding" => self.repeated_encoding = self.encoding.replace(value).is_some(),
+            b"grpc-timeout" => {
+                self.timeout =
+                    Some(parse_timeout(value).map_err(|error| Status::internal(error.to_string())));
+            }
+            b"host" => self.repeated_host = self.host.replace(value).is_some(),
+            b"te" | b"grpc-accept-encoding" | b"grpc-message-type" => {}
+            _ => return false,
+        }
+        true
+    }
+}
+
+fn check(
+    head: &Head,
+    router: &Router,
+    collected: &Collected<'_>,
+    bad_metadata: Option<Status>,
+) -> Result<Route, Refusal> {
+    // wire-rules 2
+    if head.method() != Some(b"POST") {
+        let method = String::from_utf8_lossy(head.method().unwrap_or_default()).into_owned();
+        return Err(Refusal::new(
+            405,
+            Status::internal(format!("gRPC calls are POST requests, not {method}")),
+        ));
+    }
+    check_content_type(collected.content_type)?;
+    // wire-rules 11
+    if collected.repeated_host {
+        return Err(Refusal::new(400, Status::internal("more than one host field")));
+    }
+    let path = head.path().unwrap_or_default();
+    let Some(method) = router.find(path) else { return Err(Refusal::new(200, Router::unimplemented(path))) };
+    let encoding = check_encoding(collected)?;
+    // wire-rules 14
+    if let Some(Err(status)) = &collected.timeout {
+        return Err(Refusal::new(400, status.clone()));
+    }
+    // wire-rules 25
+    bad_metadata.map_or(Ok(Route { method, encoding }), |status| Err(Refusal::new(400, status)))
+}
+
+/// wire-rules 9, 10, N1, N2
+fn check_content_type(value: Option<&[u8]>) -> Result<(), Refusal> {
+    match content_type::classify(value.unwrap_or_default()) {
+        ContentType::Grpc => Ok(()),
+        ContentType::OtherFormat(_) => Err(Refusal::new(
+            200,
+            Status::unimplemented(format!(
+                "message format {} is not supported; this server speaks application/grpc+proto",
+                lossy(value)
+            )),
+        )),
+        ContentType::NotGrpc => Err(Refusal::new(
+            415,
+            Status::invalid_argument(match value {
+                Some(_) => format!("content type {} is not gRPC", lossy(value)),
+                None => "the request has no content type; gRPC requests say application/grpc".to_owned(),
+            }),
+        )),
+    }
+}
+
+/// wire-rules 18, 34, N5
+fn check_encoding(collected: &Collected<'_>) -> Result<Encoding, Refusal> {
+    if collected.repeated_encoding {
+        return Err(Refusal::new(200, Status::internal("more than one grpc-encoding field")));
+    }
+    match collected.encoding.map_or(Ok(Encoding::Identity), Encoding::from_wire) {
+        Ok(encoding) => Ok(encoding),
+        Err(_unsupported) => Err(Refusal {
+            http_status: 200,
+            status: Status::unimplemented(format!(
+                "messages compressed with {} are not supported; accepted: {}",
+                lossy(collected.encoding),
+                Encoding::SUPPORTED
+            )),
+            accepted_encodings: Some(Encoding::SUPPORTED),
+        }),
+    }
+}
+
+fn lossy(value: Option<&[u8]>) -> String {
+    shortened(value.unwrap_or_default())
+}
+
+/// Peer-controlled text as an error message repeats it: bounded, and never broken inside of a character.
+pub(crate) fn shortened(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(PATH_IN_ERROR)]).into_owned();
+    if bytes.len() > PATH_IN_ERROR { format!("{text}... ({} bytes)", bytes.len()) } else { text }
+}

@@ -1,0 +1,191 @@
+//! Writing a reply into the engine: head, messages, trailers.
+//!
+//! [`Wire`] is the server's side of one connection as far as replies go: the engine and the blocks that are
+//! encoded once per connection. It is what a call's future finds in its port when it is polled in place.
+
+use peregrine_core::message::{EncodeBuf, FrameBuf, PREFIX_LEN, write_prefix};
+use peregrine_core::{Codec, EncodeError, EncodeTarget, MetadataMap, Status};
+use peregrine_http2::{CachedBlock, Connection, DataWrite, ErrorCode, Field, StreamError, StreamKey};
+
+use super::fields::{metadata_fields, status_fields};
+
+/// An engine, and what the server keeps with it to answer cheaply.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    pub(crate) connection: Connection,
+    /// The head of every reply without metadata, encoded.
+    reply_head: CachedBlock,
+    /// `grpc-status: 0` alone, encoded.
+    ok_trailers: CachedBlock,
+    /// Largest message that leaves, in bytes (wire-rules 44).
+    max_send_size: usize,
+}
+
+impl Wire {
+    pub(crate) fn new(connection: Connection, max_send_size: usize) -> Self {
+        Self {
+            connection,
+            reply_head: CachedBlock::default(),
+            ok_trailers: CachedBlock::default(),
+            max_send_size,
+        }
+    }
+
+    /// Sends the response head: `:status 200`, the content type, and the user's metadata (wire-rules 49).
+    pub(crate) fn send_head(&mut self, key: StreamKey, metadata: &MetadataMap) {
+        let sent = if metadata.is_empty() {
+            self.connection.send_cached_headers(key, &mut self.reply_head, reply_fields, false)
+        } else {
+            let mut scratch = Vec::new();
+            let user = metadata_fields(metadata, &mut scratch);
+            self.connection.send_headers(key, reply_fields().chain(user), false)
+        };
+        // The stream may be gone: the peer reset it, and the event that says so is on its way to the call.
+        let _ = sent;
+    }
+
+    /// Encodes one message behind its prefix, straight into the output where windows allow (wire-rules Z2, B5).
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED over the send limit, INTERNAL when the codec fails; nothing of the message was sent.
+    pub(crate) fn send_message<C: Codec<T>, T>(&mut self, key: StreamKey, message: &T) -> Result<(), Status> {
+        let mut target = WireTarget {
+            connection: Some(&mut self.connection),
+            key,
+            limit: self.max_send_size,
+            write: None,
+        };
+        match C::encode(message, &mut target) {
+            Ok(()) => target.commit(),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends messages that were encoded elsewhere, prefixes included.
+    pub(crate) fn send_encoded(&mut self, key: StreamKey, messages: &mut FrameBuf) {
+        let Ok(mut write) = self.connection.write_data(key, messages.len()) else { return };
+        let (bytes, links) = write.buffers();
+        messages.drain_into(&mut EncodeBuf::new(bytes, links));
+        // As above: a stream that is gone needs nothing more.
+        let _ = write.commit();
+    }
+
+    /// Ends the call: trailers, or one block that is head and trailers when no head was sent (wire-rules 49, 50).
+    ///
+    /// A peer that is still sending learns by RST_STREAM(NO_ERROR) that nobody reads on (wire-rules 63).
+    pub(crate) fn finish(&mut self, key: StreamKey, head_sent: bool, result: Result<&MetadataMap, &Status>) {
+        let sent = match result {
+            Ok(trailers) if head_sent && trailers.is_empty() => {
+                self.connection.send_cached_headers(key, &mut self.ok_trailers, ok_fields, true)
+            }
+            Ok(trailers) => {
+                let mut scratch = Vec::new();
+                let user = metadata_fields(trailers, &mut scratch);
+                let head = (!head_sent).then(reply_fields).into_iter().flatten();
+                self.connection.send_headers(key, head.chain(ok_fields()).chain(user), true)
+            }
+            Err(status) => self.send_status(key, head_sent, status),
+        };
+        if sent.is_ok() {
+            self.connection.reset_when_sent(key, ErrorCode::NO_ERROR);
+        }
+    }
+
+    /// Answers without a call: an HTTP status beside a gRPC status, in one block (wire-rules 2, 10, 14, 27).
+    pub(crate) fn refuse(
+        &mut self,
+        key: StreamKey,
+        http_status: u16,
+        status: &Status,
+        accepted: Option<&str>,
+    ) {
+        let digits = [
+            b'0' + (http_status / 100 % 10) as u8,
+            b'0' + (http_status / 10 % 10) as u8,
+            b'0' + (http_status % 10) as u8,
+        ];
+        let head = [Field::new(b":status", &digits), Field::new(b"content-type", CONTENT_TYPE)];
+        let accepted = accepted.map(|names| Field::new(b"grpc-accept-encoding", names.as_bytes()));
+        let mut scratch = Vec::new();
+        let fields = status_fields(status, &mut scratch);
+        let sent = self.connection.send_headers(key, head.into_iter().chain(accepted).chain(fields), true);
+        if sent.is_ok() {
+            self.connection.reset_when_sent(key, ErrorCode::NO_ERROR);
+        }
+    }
+
+    fn send_status(&mut self, key: StreamKey, head_sent: bool, status: &Status) -> Result<(), StreamError> {
+        let mut scratch = Vec::new();
+        let head = || (!head_sent).then(reply_fields).into_iter().flatten();
+        let sent = self.connection.send_headers(key, head().chain(status_fields(status, &mut scratch)), true);
+        let Err(StreamError::HeaderListTooLarge { limit, .. }) = sent else { return sent };
+        // The code has to arrive whatever the peer's limit (http2-abuse 41): the text is cut, the rest left out.
+        let bare = shortened(status, limit as usize);
+        let mut scratch = Vec::new();
+        let sent = self.connection.send_headers(key, head().chain(status_fields(&bare, &mut scratch)), true);
+        if sent.is_err() {
+            // Not even that fits: the peer refuses every answer (bug-reports 75).
+            self.connection.reset(key, ErrorCode::INTERNAL_ERROR);
+        }
+        sent
+    }
+}
+
+/// The value of every reply's `content-type`.
+const CONTENT_TYPE: &[u8] = b"application/grpc";
+
+/// The status without details and metadata, its text cut to what a header list of `limit` bytes has room for.
+fn shortened(status: &Status, limit: usize) -> Status {
+    // Head, grpc-status and the text's own 32 + name; each byte of text may take three when encoded.
+    const FIXED: usize = 256;
+    let mut end = (limit.saturating_sub(FIXED) / 3).min(status.message().len());
+    while !status.message().is_char_boundary(end) {
+        end -= 1;
+    }
+    Status::new(status.code(), status.message()[..end].to_owned())
+}
+
+fn reply_fields<'a>() -> impl Iterator<Item = Field<'a>> + Clone {
+    [Field::new(b":status", b"200"), Field::new(b"content-type", CONTENT_TYPE)].into_iter()
+}
+
+fn ok_fields<'a>() -> impl Iterator<Item = Field<'a>> + Clone {
+    std::iter::once(Field::new(b"grpc-status", b"0"))
+}
+
+/// Room for one message in a stream's data. Without a commit the engine takes everything back, so that a
+/// message whose encoding failed leaves nothing behind (wire-rules B3).
+struct WireTarget<'c> {
+    /// Taken by `begin`, which turns it into the write.
+    connection: Option<&'c mut Connection>,
+    key: StreamKey,
+    limit: usize,
+    write: Option<DataWrite<'c>>,
+}
+
+impl WireTarget<'_> {
+    fn commit(self) -> Result<(), Status> {
+        match self.write {
+            // A stream that is gone takes no data; its call learns that by being dropped.
+            Some(write) => match write.commit() {
+                Ok(()) | Err(StreamError::Gone) => Ok(()),
+                Err(error) => Err(Status::internal(format!("message not sent: {error}"))),
+            },
+            None => Ok(()),
+        }
+    }
+}
+
+impl EncodeTarget for WireTarget<'_> {
+    fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
+        if len > self.limit {
+            return Err(EncodeError::too_large(len, self.limit));
+        }
+        let Some(connection) = self.connection.take() else { return Err(EncodeError::closed()) };
+        let write = connection.write_data(self.key, PREFIX_LEN + len).map_err(|_| EncodeError::closed())?;
+        let write = self.write.insert(write);
+        let (bytes, links) = write.buffers();
+        write_prefix(bytes, len as u32);
+        Ok(EncodeBuf::new(bytes, links))
+    }
+}

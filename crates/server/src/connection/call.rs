@@ -1,0 +1,103 @@
+//! A call in its connection's table, and the slots that calls take turns in.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use peregrine_core::MetadataMap;
+use peregrine_core::call::SharedInbox;
+use peregrine_core::message::{Encoding, UnaryBody};
+use peregrine_http2::StreamKey;
+use tokio::task::AbortHandle;
+
+use crate::call::mailbox::OutboxFlow;
+use crate::router::{MethodIndex, Router};
+use crate::service::CallSlot;
+
+/// A call between its HEADERS and its trailers.
+///
+/// ```text
+///  HEADERS ──► Receiving ──► (polled in place) ──► gone: most calls never get further
+///     │                         │
+///     │ request stream          ├─► Parked ──► ... ──► gone, or Draining while a deadline still runs
+///     └────────────────────────►│
+///                               └─► Spawned ──► ... ──► the same
+/// ```
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) key: StreamKey,
+    pub(super) method: MethodIndex,
+    pub(super) encoding: Encoding,
+    pub(super) metadata: Arc<MetadataMap>,
+    pub(super) deadline: Option<Instant>,
+    pub(super) head_sent: bool,
+    pub(super) state: CallState,
+}
+
+/// Where a call is.
+pub(super) enum CallState {
+    /// The request message is not whole yet (wire-rules M1). Collected only when it comes in several pieces.
+    Receiving(Option<UnaryBody>),
+    /// The future waits in its slot for its waker, for input or for room.
+    Parked { slot: Slot, inbox: Option<Arc<SharedInbox>> },
+    /// The future runs in a task of its own.
+    Spawned { _task: Task, inbox: Option<Arc<SharedInbox>>, flow: Option<Arc<OutboxFlow>> },
+    /// The call has ended; its last bytes wait for the peer's window, and its deadline still holds.
+    Draining,
+}
+
+/// A slot with or without a call in it.
+pub(super) type Slot = Pin<Box<dyn CallSlot>>;
+
+impl fmt::Debug for CallState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Receiving(_) => "Receiving",
+            Self::Parked { .. } => "Parked",
+            Self::Spawned { .. } => "Spawned",
+            Self::Draining => "Draining",
+        })
+    }
+}
+
+/// A spawned call's task, ended with its entry in the table.
+#[derive(Debug)]
+pub(super) struct Task(pub(super) AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Empty slots, kept per method for the next call. Holds no memory before the first call ended.
+#[derive(Default)]
+pub(super) struct SpareSlots {
+    by_method: Vec<Vec<Slot>>,
+}
+
+impl SpareSlots {
+    /// Spare slots kept per method; more are made when more calls run at once, and dropped when they end.
+    const KEPT: usize = 8;
+
+    pub(super) fn take(&mut self, method: MethodIndex, router: &Router) -> Option<Slot> {
+        self.by_method.get_mut(method.get()).and_then(Vec::pop).or_else(|| router.slot(method))
+    }
+
+    pub(super) fn give_back(&mut self, method: MethodIndex, slot: Slot) {
+        if method.get() >= self.by_method.len() {
+            self.by_method.resize_with(method.get() + 1, Vec::new);
+        }
+        let spare = &mut self.by_method[method.get()];
+        if spare.len() < Self::KEPT {
+            spare.push(slot);
+        }
+    }
+}
+
+impl fmt::Debug for SpareSlots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.by_method.iter().map(Vec::len)).finish()
+    }
+}

@@ -1,0 +1,210 @@
+//! What the engine reports, turned into the life of calls.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use peregrine_core::call::InboxConfig;
+use peregrine_core::call::SharedInbox;
+use peregrine_core::deadline::deadline_after;
+use peregrine_core::message::{UnaryBody, single_message};
+use peregrine_core::{Payload, Status};
+use peregrine_http2::{ErrorCode, Event, Head, StreamKey};
+
+use super::Serving;
+use super::call::{Call, CallState};
+use crate::call::request_head::RequestHead;
+
+impl Serving {
+    pub(super) fn on_event(&mut self, event: Event<'_>, now: Instant) {
+        match event {
+            Event::Headers { stream, head, end_stream } => self.on_headers(stream, &head, end_stream, now),
+            Event::Data { stream, data, end_stream } => self.on_data(stream, data, end_stream),
+            // Trailers of a request carry nothing that gRPC defines; they end it.
+            Event::Trailers { stream, .. } => self.on_data(stream, &[], true),
+            Event::HeadersTooLarge { stream, size, limit, .. } => {
+                let status = Status::resource_exhausted(format!(
+                    "request header list of {size} bytes is over this server's limit of {limit} bytes"
+                ));
+                // Oversized trailers belong to a call that runs; an oversized head never became one.
+                if self.call_mut(stream).is_some() {
+                    self.fail(stream, status);
+                } else {
+                    self.wire().refuse(stream, 431, &status, None);
+                }
+            }
+            // wire-rules 74: whatever the call holds is dropped at once.
+            Event::Reset { stream, .. } | Event::Refused { stream } => {
+                if let Some(call) = self.take_call(stream) {
+                    Self::cancel(call);
+                }
+            }
+            Event::Writable { stream } => self.on_writable(stream),
+            // A client that goes away still wants the replies to what it asked (bug-reports 51).
+            _ => {}
+        }
+    }
+
+    fn on_headers(&mut self, key: StreamKey, head: &Arc<Head>, end_stream: bool, now: Instant) {
+        let shared = Arc::clone(&self.shared);
+        let request = head.attachment(|head| RequestHead::parse(head, &shared.router));
+        let route = match &request.route {
+            Ok(route) => *route,
+            Err(refusal) => {
+                return self.wire().refuse(
+                    key,
+                    refusal.http_status,
+                    &refusal.status,
+                    refusal.accepted_encodings,
+                );
+            }
+        };
+        // A timeout beyond what the clock can say is no timeout (wire-rules 15).
+        let deadline = request.timeout.and_then(|timeout| deadline_after(now, timeout));
+        let streaming = shared.router.descriptor(route.method).client_streaming;
+        let mut call = Call {
+            key,
+            method: route.method,
+            encoding: route.encoding,
+            metadata: Arc::clone(&request.metadata),
+            deadline,
+            head_sent: false,
+            state: CallState::Receiving(None),
+        };
+        if let Some(at) = deadline {
+            if at <= now {
+                return self.finish(call, &Err(deadline_exceeded()));
+            }
+            let calls = &self.calls;
+            let live = |key: StreamKey| {
+                calls.get(key.index()).is_some_and(|c| c.as_ref().is_some_and(|c| c.key == key))
+            };
+            self.deadlines.push(at, key, calls.len(), live);
+        }
+        if streaming {
+            let config = InboxConfig {
+                encoding: route.encoding,
+                max_message: shared.options.max_receive_message_size,
+                credit_step: shared.options.initial_stream_window as usize / 2,
+            };
+            let inbox = SharedInbox::new(config, Arc::clone(&self.mailbox) as _, key.index() as u64);
+            if end_stream {
+                inbox.finish(None);
+            }
+            self.start(call, Payload::Borrowed(&[]), Some(inbox));
+        } else if end_stream {
+            call.state = CallState::Draining;
+            self.start_unary(call, &[]);
+        } else {
+            self.insert_call(call);
+        }
+    }
+
+    fn on_data(&mut self, key: StreamKey, data: &[u8], end_stream: bool) {
+        let max = self.shared.options.max_receive_message_size;
+        let Some(call) = self.call_mut(key) else {
+            // The call was answered already; what still comes is read to keep the windows right.
+            return self.wire().connection.release(key, data.len());
+        };
+        let encoding = call.encoding;
+        match &mut call.state {
+            CallState::Receiving(None) if end_stream => {
+                if let Some(call) = self.take_call(key) {
+                    self.start_unary(call, data);
+                }
+            }
+            CallState::Receiving(body) => {
+                let body = body.get_or_insert_with(|| UnaryBody::new(encoding, max));
+                let taken = body.push(data);
+                self.wire().connection.release(key, data.len());
+                match taken {
+                    Ok(()) if end_stream => self.start_collected(key),
+                    Ok(()) => {}
+                    // Known to be wrong before its end: answered at once, and not read on (wire-rules 42).
+                    Err(status) => self.fail(key, status),
+                }
+            }
+            CallState::Parked { inbox: Some(inbox), .. } | CallState::Spawned { inbox: Some(inbox), .. } => {
+                let inbox = Arc::clone(inbox);
+                let credit = inbox.push(data);
+                if end_stream {
+                    inbox.finish(None);
+                }
+                self.wire().connection.release(key, credit);
+            }
+            // A unary call that runs has its request; only an ended one gets here.
+            CallState::Parked { .. } | CallState::Spawned { .. } | CallState::Draining => {
+                self.wire().connection.release(key, data.len());
+            }
+        }
+    }
+
+    /// The whole body of a one-message request lies in the read buffer: the fast path (wire-rules M3).
+    fn start_unary(&mut self, call: Call, body: &[u8]) {
+        match single_message(body, call.encoding, self.shared.options.max_receive_message_size) {
+            Ok(message) => self.start(call, message, None),
+            Err(status) => self.finish(call, &Err(status)),
+        }
+    }
+
+    /// The body came in several pieces and is complete.
+    fn start_collected(&mut self, key: StreamKey) {
+        let Some(mut call) = self.take_call(key) else { return };
+        let CallState::Receiving(Some(mut body)) = std::mem::replace(&mut call.state, CallState::Draining)
+        else {
+            return self.insert_call(call);
+        };
+        match body.finish() {
+            Ok(message) => self.start(call, message, None),
+            Err(status) => self.finish(call, &Err(status)),
+        }
+    }
+
+    fn on_writable(&mut self, key: StreamKey) {
+        let index = key.index();
+        match self.call_mut(key).map(|call| &call.state) {
+            Some(CallState::Parked { .. }) => self.on_woken(index),
+            Some(CallState::Spawned { flow: Some(flow), .. }) => flow.on_room(),
+            _ => {}
+        }
+    }
+
+    /// Gives the peer back the window of what the call has read.
+    pub(super) fn return_credit(&mut self, key: StreamKey, inbox: &SharedInbox) {
+        let credit = inbox.take_credit();
+        if credit > 0 {
+            self.wire().connection.release(key, credit);
+        }
+    }
+
+    /// Ends a call that is in the table with an error of the server's own.
+    pub(super) fn fail(&mut self, key: StreamKey, status: Status) {
+        if let Some(call) = self.take_call(key) {
+            self.finish(call, &Err(status));
+        }
+    }
+
+    /// wire-rules 73 as settled: queued data is dropped, the status needs no window; RST_STREAM(CANCEL) only
+    /// where a message is already partly on the wire.
+    pub(super) fn on_deadline(&mut self, key: StreamKey, now: Instant) {
+        let due = self.call_mut(key).is_some_and(|call| call.deadline.is_some_and(|at| at <= now));
+        if !due {
+            return;
+        }
+        let Some(mut call) = self.take_call(key) else { return };
+        let connection = &mut self.wire().connection;
+        if matches!(call.state, CallState::Draining) && connection.queued(key) == 0 {
+            return;
+        }
+        let partly_sent = connection.discard_queued_data(key);
+        if partly_sent {
+            connection.reset(key, ErrorCode::CANCEL);
+            return Self::cancel(call);
+        }
+        call.deadline = None;
+        self.finish(call, &Err(deadline_exceeded()));
+    }
+}
+
+fn deadline_exceeded() -> Status {
+    Status::deadline_exceeded("the call's deadline passed on the server")
+}

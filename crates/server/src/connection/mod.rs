@@ -1,0 +1,173 @@
+//! One connection's calls.
+//!
+//! [`Serving`] is the endpoint that the transport's driver drives: it owns the engine (inside its
+//! [`Wire`](crate::call::wire::Wire)), the table of calls, and the spare slots in which calls live. The way of a call:
+//!
+//! 1. [`events`]: a HEADERS event opens a [`Call`]; DATA completes its request, or feeds its inbox.
+//! 2. [`run`]: a slot is filled and, unless the method is known to be slow, polled at once, in place.
+//! 3. A call that is not ready is parked in the table, and polled again when its waker left a note in the mailbox.
+//! 4. Its end writes trailers and gives the slot back.
+
+mod call;
+mod deadlines;
+mod events;
+mod run;
+mod spawned;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
+use std::time::Instant;
+
+use peregrine_core::{DecodeLimits, PeerAddr};
+use peregrine_http2::{Connection, Event, StreamKey};
+use peregrine_transport::driver::Endpoint;
+
+use self::call::{Call, SpareSlots};
+use self::deadlines::Deadlines;
+use crate::call::mailbox::{CallWaker, Mail, Mailbox};
+use crate::call::wire::Wire;
+use crate::options::Options;
+use crate::router::Router;
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) router: Router,
+    pub(crate) options: Options,
+    pub(crate) limits: DecodeLimits,
+}
+
+/// The calls of one connection.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    shared: Arc<Shared>,
+    peer: PeerAddr,
+    /// Lent to the port of a call while that is polled; here at any other time.
+    wire: Option<Box<Wire>>,
+    /// By the engine's stream index.
+    calls: Vec<Option<Call>>,
+    /// The wakers of the calls at these indices, made on first use and kept.
+    wakers: Vec<Option<(Arc<CallWaker>, Waker)>>,
+    slots: SpareSlots,
+    deadlines: Deadlines,
+    mailbox: Arc<Mailbox>,
+    mail: Mail,
+    /// Calls that run, seen by the server's shutdown report.
+    active: Arc<AtomicUsize>,
+    shutting_down: bool,
+    /// First polls so far; every so many is timed.
+    polls: u32,
+}
+
+impl Serving {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        peer: PeerAddr,
+        connection: Connection,
+        mailbox: Arc<Mailbox>,
+        active: Arc<AtomicUsize>,
+    ) -> Self {
+        Self {
+            wire: Some(Box::new(Wire::new(connection, shared.options.max_send_message_size))),
+            slots: SpareSlots::default(),
+            peer,
+            calls: Vec::new(),
+            wakers: Vec::new(),
+            deadlines: Deadlines::default(),
+            mailbox,
+            mail: Mail::default(),
+            active,
+            shutting_down: false,
+            polls: 0,
+            shared,
+        }
+    }
+
+    fn wire(&mut self) -> &mut Wire {
+        match &mut self.wire {
+            Some(wire) => wire,
+            // `run` puts it back after each poll, panics included.
+            None => unreachable!("the connection was used while a call holds it"),
+        }
+    }
+
+    /// The call on this very stream; an index alone may belong to a later one.
+    fn call_mut(&mut self, key: StreamKey) -> Option<&mut Call> {
+        self.calls.get_mut(key.index())?.as_mut().filter(|call| call.key == key)
+    }
+
+    fn take_call(&mut self, key: StreamKey) -> Option<Call> {
+        let place = self.calls.get_mut(key.index())?;
+        let call = place.take_if(|call| call.key == key)?;
+        self.active.fetch_sub(1, Ordering::Relaxed);
+        Some(call)
+    }
+
+    fn insert_call(&mut self, call: Call) {
+        let index = call.key.index();
+        if index >= self.calls.len() {
+            self.calls.resize_with(index + 1, || None);
+        }
+        self.active.fetch_add(1, Ordering::Relaxed);
+        if self.calls[index].replace(call).is_some() {
+            // A finished call that was still draining; the engine has reused its index.
+            self.active.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn start_shutdown(&mut self, now: Instant) {
+        if !self.shutting_down {
+            self.shutting_down = true;
+            self.wire().connection.graceful_shutdown(now);
+        }
+    }
+}
+
+impl Endpoint for Serving {
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.wire().connection
+    }
+
+    fn handle_event(&mut self, event: Event<'_>, now: Instant) {
+        self.on_event(event, now);
+    }
+
+    fn poll_work(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let mailbox = Arc::clone(&self.mailbox);
+        let mut mail = std::mem::take(&mut self.mail);
+        mailbox.take(&mut mail, cx);
+        if mailbox.is_shutting_down() {
+            self.start_shutdown(now);
+        }
+        for reply in mail.replies.drain(..) {
+            self.on_reply(reply);
+        }
+        for index in mail.woken.drain(..) {
+            self.on_woken(index as usize);
+        }
+        self.mail = mail;
+        mailbox.has_mail()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.deadlines.next()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(key) = self.deadlines.pop_due(now) {
+            self.on_deadline(key, now);
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.shutting_down && self.wire.as_ref().is_some_and(|wire| wire.connection.is_drained())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let open = self.calls.drain(..).flatten().count();
+        self.active.fetch_sub(open, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,206 @@
+//! Running calls: in place first, parked when they are not ready, spawned when their method is known to be slow.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use peregrine_core::call::SharedInbox;
+use peregrine_core::{Payload, Status};
+
+use super::Serving;
+use super::call::{Call, CallState, Slot};
+use crate::call::mailbox::{CallWaker, Outbox, Part, Reply};
+use crate::call::port::{Port, Target, with_port};
+use crate::options::Execution;
+use crate::service::{CallResult, IncomingCall};
+
+/// One first poll of so many is timed; reading the clock twice costs more than the rest of an inline poll.
+const TIMED_EVERY: u32 = 16;
+
+impl Serving {
+    /// Makes the call's future and runs it. `call` is not in the table.
+    pub(super) fn start(&mut self, call: Call, body: Payload<'_>, inbox: Option<Arc<SharedInbox>>) {
+        let shared = Arc::clone(&self.shared);
+        let Some(mut slot) = self.slots.take(call.method, &shared.router) else {
+            return self.finish(call, &Err(Status::internal("the service has no slot for its own method")));
+        };
+        let incoming = IncomingCall {
+            metadata: &call.metadata,
+            body,
+            inbox: inbox.clone(),
+            deadline: call.deadline,
+            peer: &self.peer,
+            limits: &shared.limits,
+        };
+        // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
+        match catch_unwind(AssertUnwindSafe(|| slot.as_mut().start(incoming))) {
+            Ok(Ok(())) => {}
+            Ok(Err(status)) => {
+                self.slots.give_back(call.method, slot);
+                return self.finish(call, &Err(status));
+            }
+            Err(_panic) => return self.finish(call, &Err(panicked())),
+        }
+        let spawn = match shared.options.execution {
+            Execution::Inline => false,
+            Execution::Spawn => true,
+            Execution::Auto => shared.router.poll_time(call.method).should_spawn(),
+        };
+        if spawn { self.spawn(call, slot, inbox) } else { self.run(call, slot, inbox) }
+    }
+
+    /// Polls a call in place, once. It ends, or it is parked.
+    fn run(&mut self, mut call: Call, mut slot: Slot, inbox: Option<Arc<SharedInbox>>) {
+        let Some(wire) = self.wire.take() else {
+            unreachable!("a call was polled inside of another one's poll")
+        };
+        let waker = self.waker(call.key.index());
+        waker.0.on_poll();
+        let timed = self.timed();
+        let port = Port { target: Target::Wire(wire), key: call.key, head_sent: call.head_sent };
+        let (port, polled) = with_port(port, || {
+            let mut cx = Context::from_waker(&waker.1);
+            catch_unwind(AssertUnwindSafe(|| slot.as_mut().poll(&mut cx)))
+        });
+        call.head_sent = port.head_sent;
+        if let Target::Wire(wire) = port.target {
+            self.wire = Some(wire);
+        }
+        self.wakers[call.key.index()] = Some(waker);
+        if let Some(begun) = timed {
+            let nanos = begun.elapsed().as_nanos().min(u128::from(u32::MAX)) as u32;
+            self.shared.router.poll_time(call.method).record(nanos);
+        }
+        if let Some(inbox) = &inbox {
+            self.return_credit(call.key, inbox);
+        }
+        match polled {
+            Ok(Poll::Pending) => {
+                call.state = CallState::Parked { slot, inbox };
+                self.insert_call(call);
+            }
+            Ok(Poll::Ready(result)) => {
+                self.retire(&call, slot);
+                self.finish(call, &result.map_err(Status::refuse_ok));
+            }
+            Err(_panic) => {
+                drop_quietly(slot);
+                self.finish(call, &Err(panicked()));
+            }
+        }
+    }
+
+    /// Polls the parked call at an index, because its waker, its inbox or the engine asked for it.
+    pub(super) fn on_woken(&mut self, index: usize) {
+        let Some(call) = self.calls.get(index).and_then(Option::as_ref) else { return };
+        let key = call.key;
+        match &call.state {
+            CallState::Parked { .. } => {}
+            CallState::Spawned { inbox: Some(inbox), .. } => {
+                let inbox = Arc::clone(inbox);
+                return self.return_credit(key, &inbox);
+            }
+            _ => return,
+        }
+        let Some(mut call) = self.take_call(key) else { return };
+        match std::mem::replace(&mut call.state, CallState::Draining) {
+            CallState::Parked { slot, inbox } => self.run(call, slot, inbox),
+            other => {
+                call.state = other;
+                self.insert_call(call);
+            }
+        }
+    }
+
+    /// Moves the call to a task of its own before its first poll.
+    fn spawn(&mut self, mut call: Call, slot: Slot, inbox: Option<Arc<SharedInbox>>) {
+        let outbox =
+            Outbox::new(call.key, Arc::clone(&self.mailbox), self.shared.options.max_send_message_size);
+        let task = super::spawned::spawn(slot, Box::new(outbox), Arc::clone(&self.shared), call.method);
+        call.state = CallState::Spawned { _task: task, inbox, flow: None };
+        self.insert_call(call);
+    }
+
+    /// Takes a part of a spawned call's reply.
+    pub(super) fn on_reply(&mut self, reply: Reply) {
+        let key = reply.key;
+        if self.call_mut(key).is_none() {
+            return;
+        }
+        match reply.part {
+            Part::Head(metadata) => self.wire().send_head(key, &metadata),
+            Part::Messages { mut messages, flow } => {
+                let wire = self.wire();
+                wire.send_encoded(key, &mut messages);
+                if wire.connection.poll_writable(key) {
+                    flow.on_room();
+                } else if let Some(call) = self.call_mut(key)
+                    && let CallState::Spawned { flow: place, .. } = &mut call.state
+                {
+                    *place = Some(flow);
+                }
+            }
+            Part::End { result, head_sent } => {
+                if let Some(mut call) = self.take_call(key) {
+                    call.head_sent = head_sent;
+                    self.finish(call, &result.map_err(Status::refuse_ok));
+                }
+            }
+        }
+    }
+
+    /// Ends a call: trailers, and where they wait behind data that the peer has no window for, a memory of the
+    /// deadline. `call` is not in the table.
+    pub(super) fn finish(&mut self, mut call: Call, result: &CallResult) {
+        let wire = self.wire();
+        wire.finish(call.key, call.head_sent, result.as_ref());
+        if call.deadline.is_some() && wire.connection.queued(call.key) > 0 {
+            call.state = CallState::Draining;
+            self.insert_call(call);
+        } else if let CallState::Parked { slot, .. } = call.state {
+            drop_quietly(slot);
+        }
+    }
+
+    /// Drops a call whose stream is gone. Its future is dropped here, which is how a handler learns of it.
+    pub(super) fn cancel(call: Call) {
+        if let CallState::Parked { slot, .. } = call.state {
+            drop_quietly(slot);
+        }
+    }
+
+    /// The future has ended: the slot is free for the next call.
+    fn retire(&mut self, call: &Call, mut slot: Slot) {
+        // A future's destructor is the handler's code too.
+        if catch_unwind(AssertUnwindSafe(|| slot.as_mut().clear())).is_ok() {
+            self.slots.give_back(call.method, slot);
+        }
+    }
+
+    fn waker(&mut self, index: usize) -> (Arc<CallWaker>, Waker) {
+        if index >= self.wakers.len() {
+            self.wakers.resize_with(index + 1, || None);
+        }
+        self.wakers[index].take().unwrap_or_else(|| {
+            let waker = CallWaker::new(index as u32, Arc::clone(&self.mailbox));
+            (Arc::clone(&waker), Waker::from(waker))
+        })
+    }
+
+    fn timed(&mut self) -> Option<Instant> {
+        self.polls = self.polls.wrapping_add(1);
+        (self.shared.options.execution == Execution::Auto && self.polls.is_multiple_of(TIMED_EVERY))
+            .then(Instant::now)
+    }
+}
+
+/// The text of a panic never leaves the process (settled decisions of the wire rules, E1).
+pub(super) fn panicked() -> Status {
+    Status::unknown("the handler panicked")
+}
+
+/// Drops a slot whose future may panic in its destructor.
+fn drop_quietly(slot: Slot) {
+    let _panic = catch_unwind(AssertUnwindSafe(|| drop(slot)));
+}

@@ -1,0 +1,35 @@
+//! What a shutdown did.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What became of the connections when a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// Connections that were open when the shutdown began.
+    pub connections: usize,
+    /// Connections that had not finished when the grace period was over, and were closed.
+    pub cut_connections: usize,
+    /// Calls that were running on those.
+    pub cut_calls: usize,
+    /// How long the shutdown took.
+    pub elapsed: Duration,
+}
+
+impl ShutdownReport {
+    /// True when every call that was running got its answer.
+    pub fn is_clean(&self) -> bool {
+        self.cut_calls == 0
+    }
+}
+
+impl fmt::Display for ShutdownReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} connections closed in {:?}", self.connections, self.elapsed)?;
+        if self.cut_connections > 0 {
+            write!(f, "; cut: {} connections with {} running calls", self.cut_connections, self.cut_calls)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! What a server may be told, with the defaults.
+
+use std::time::Duration;
+
+/// Settings of a server, read once when it starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) max_receive_message_size: usize,
+    pub(crate) max_send_message_size: usize,
+    pub(crate) max_concurrent_streams: u32,
+    pub(crate) max_header_list_size: u32,
+    pub(crate) initial_stream_window: u32,
+    pub(crate) initial_connection_window: u32,
+    pub(crate) handshake_timeout: Duration,
+    pub(crate) shutdown_grace: Duration,
+    pub(crate) execution: Execution,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            max_receive_message_size: 4 * 1024 * 1024,
+            max_send_message_size: u32::MAX as usize,
+            max_concurrent_streams: 100,
+            max_header_list_size: 16 * 1024,
+            initial_stream_window: 256 * 1024,
+            initial_connection_window: 1024 * 1024,
+            handshake_timeout: Duration::from_secs(10),
+            shutdown_grace: Duration::from_secs(30),
+            execution: Execution::Auto,
+        }
+    }
+}
+
+/// Where calls run. Decided for each call before its first poll.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Execution {
+    /// In place, on the connection's task, unless the mean first poll of the method has been slow (above
+    /// 100 us): such calls get a task of their own, so that they do not hold up their neighbours. The default.
+    #[default]
+    Auto,
+    /// Always in place. The cheapest way for handlers that never compute for long.
+    Inline,
+    /// Always in a task of its own, as other stacks do. For handlers that compute or block.
+    Spawn,
+}

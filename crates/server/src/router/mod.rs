@@ -1,0 +1,147 @@
+//! From a request's path to a method, by the raw bytes (wire-rules 4 to 6, R1, R2).
+//!
+//! Built once, before the server starts; looked up once per distinct header block, since the result lives in
+//! the engine's memo.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use peregrine_core::{MethodDescriptor, ServiceDescriptor, Status};
+
+use crate::call::request_head::shortened;
+use crate::service::{CallSlot, Service};
+
+/// A method's place in the router: dense, so that a connection can keep its slots in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MethodIndex(pub(crate) u32);
+
+impl MethodIndex {
+    pub(crate) fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Every method that the server answers.
+#[derive(Default)]
+pub(crate) struct Router {
+    methods: Vec<Method>,
+    by_path: HashMap<Box<[u8]>, MethodIndex>,
+    services: Vec<Arc<dyn Service>>,
+}
+
+/// A method, mounted.
+struct Method {
+    service: usize,
+    /// Its index in the service's own descriptor.
+    index: usize,
+    descriptor: &'static MethodDescriptor<'static>,
+    poll_time: PollTime,
+}
+
+impl Router {
+    /// Mounts a service.
+    ///
+    /// # Errors
+    /// The name of the service, when one of that name is mounted already.
+    pub(crate) fn add(&mut self, service: Arc<dyn Service>) -> Result<(), &'static str> {
+        let descriptor = service.descriptor();
+        if self.services.iter().any(|other| other.descriptor().name == descriptor.name) {
+            return Err(descriptor.name);
+        }
+        for (index, method) in descriptor.methods.iter().enumerate() {
+            self.by_path.insert(method.path.as_bytes().into(), MethodIndex(self.methods.len() as u32));
+            self.methods.push(Method {
+                service: self.services.len(),
+                index,
+                descriptor: method,
+                poll_time: PollTime::default(),
+            });
+        }
+        self.services.push(service);
+        Ok(())
+    }
+
+    /// The method for a path, compared as bytes: no percent-decoding, no query, case-sensitive.
+    pub(crate) fn find(&self, path: &[u8]) -> Option<MethodIndex> {
+        self.by_path.get(path).copied()
+    }
+
+    /// The same status for an unknown service and an unknown method (wire-rules 6, R2).
+    pub(crate) fn unimplemented(path: &[u8]) -> Status {
+        Status::unimplemented(format!("unknown method {}", shortened(path)))
+    }
+
+    pub(crate) fn descriptor(&self, method: MethodIndex) -> &'static MethodDescriptor<'static> {
+        self.methods[method.get()].descriptor
+    }
+
+    pub(crate) fn poll_time(&self, method: MethodIndex) -> &PollTime {
+        &self.methods[method.get()].poll_time
+    }
+
+    pub(crate) fn slot(&self, method: MethodIndex) -> Option<Pin<Box<dyn CallSlot>>> {
+        let method = &self.methods[method.get()];
+        self.services[method.service].slot(method.index)
+    }
+
+    pub(crate) fn services(&self) -> impl Iterator<Item = &'static ServiceDescriptor> {
+        self.services.iter().map(|service| service.descriptor())
+    }
+}
+
+impl fmt::Debug for Router {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.services().map(|service| service.name)).finish()
+    }
+}
+
+/// An exponentially weighted mean of how long first polls of a method take, shared by all connections. It
+/// decides, before a call's first poll, whether the call runs in place or in a task of its own.
+#[derive(Debug, Default)]
+pub(crate) struct PollTime {
+    nanos: AtomicU32,
+}
+
+impl PollTime {
+    /// Weight of a new sample: 1/8.
+    const SHIFT: u32 = 3;
+    /// Mean first poll from which on calls are spawned: neighbours on the connection would wait that long.
+    const SPAWN_ABOVE_NANOS: u32 = 100_000;
+
+    pub(crate) fn record(&self, nanos: u32) {
+        let mean = self.nanos.load(Ordering::Relaxed);
+        // Lost updates between threads do not matter for a mean.
+        let next = if nanos >= mean {
+            mean + ((nanos - mean) >> Self::SHIFT)
+        } else {
+            mean - ((mean - nanos) >> Self::SHIFT)
+        };
+        self.nanos.store(next, Ordering::Relaxed);
+    }
+
+    pub(crate) fn should_spawn(&self) -> bool {
+        self.nanos.load(Ordering::Relaxed) > Self::SPAWN_ABOVE_NANOS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_is_spawned_after_slow_polls_and_inline_again_after_fast_ones() {
+        let time = PollTime::default();
+        assert!(!time.should_spawn());
+        for _ in 0..8 {
+            time.record(5_000_000);
+        }
+        assert!(time.should_spawn());
+        for _ in 0..64 {
+            time.record(1_000);
+        }
+        assert!(!time.should_spawn());
+    }
+}

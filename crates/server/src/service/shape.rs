@@ -1,0 +1,105 @@
+//! The four call shapes, each a slot with its own way to make the call's future.
+//!
+//! The handler is a plain function of the service handle and the request, so that the future it returns owns
+//! both and borrows nothing from the server.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use peregrine_core::{Codec, MetadataMap, PeerAddr, Request, Response, Status, Streaming};
+
+use super::slot::{ResponseSink, Slot};
+use super::{CallResult, CallSlot, IncomingCall};
+use crate::call::port;
+
+/// A slot for a method that takes one message and answers with one.
+pub fn unary_slot<C, A, B, T, H, F>(service: Arc<T>, handler: H) -> Pin<Box<dyn CallSlot>>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send + 'static,
+    T: Send + Sync + 'static,
+    H: Fn(Arc<T>, Request<A>) -> F + Send + 'static,
+    F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
+{
+    Slot::boxed(service, move |service, call| {
+        let reply = handler(service, decode_request::<C, A>(call)?);
+        Ok(async move { respond::<C, B>(reply.await?) })
+    })
+}
+
+/// A slot for a method that takes one message and answers with a stream.
+pub fn server_streaming_slot<C, A, B, T, H, F>(service: Arc<T>, handler: H) -> Pin<Box<dyn CallSlot>>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send + 'static,
+    T: Send + Sync + 'static,
+    H: Fn(Arc<T>, Request<A>, ResponseSink<C, B>) -> F + Send + 'static,
+    F: Future<Output = CallResult> + Send + 'static,
+{
+    Slot::boxed(service, move |service, call| {
+        Ok(handler(service, decode_request::<C, A>(call)?, ResponseSink::new()))
+    })
+}
+
+/// A slot for a method that takes a stream and answers with one message.
+pub fn client_streaming_slot<C, A, B, T, H, F>(service: Arc<T>, handler: H) -> Pin<Box<dyn CallSlot>>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send + 'static,
+    T: Send + Sync + 'static,
+    H: Fn(Arc<T>, Request<Streaming<A>>) -> F + Send + 'static,
+    F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
+{
+    Slot::boxed(service, move |service, call| {
+        let reply = handler(service, streaming_request::<C, A>(call)?);
+        Ok(async move { respond::<C, B>(reply.await?) })
+    })
+}
+
+/// A slot for a method that takes a stream and answers with one.
+pub fn bidi_slot<C, A, B, T, H, F>(service: Arc<T>, handler: H) -> Pin<Box<dyn CallSlot>>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send + 'static,
+    T: Send + Sync + 'static,
+    H: Fn(Arc<T>, Request<Streaming<A>>, ResponseSink<C, B>) -> F + Send + 'static,
+    F: Future<Output = CallResult> + Send + 'static,
+{
+    Slot::boxed(service, move |service, call| {
+        Ok(handler(service, streaming_request::<C, A>(call)?, ResponseSink::new()))
+    })
+}
+
+/// Writes a unary reply: head, then the one message. A message that cannot be encoded ends the call with the
+/// error in trailers, since the head is out by then (wire-rules E3).
+fn respond<C: Codec<B>, B>(response: Response<B>) -> CallResult {
+    let (message, metadata, trailers, _extensions) = response.into_parts();
+    port::send_head(metadata);
+    port::send_message::<C, B>(&message)?;
+    Ok(trailers)
+}
+
+fn decode_request<C: Codec<A>, A>(call: IncomingCall<'_>) -> Result<Request<A>, Status> {
+    let IncomingCall { metadata, body, deadline, peer, limits, .. } = call;
+    Ok(request(C::decode(body, limits)?, metadata, deadline, peer))
+}
+
+fn streaming_request<C: Codec<A>, A>(call: IncomingCall<'_>) -> Result<Request<Streaming<A>>, Status> {
+    let IncomingCall { metadata, inbox, deadline, peer, limits, .. } = call;
+    let Some(inbox) = inbox else { return Err(Status::internal("a streaming call came without an inbox")) };
+    Ok(request(Streaming::new::<C>(inbox, *limits), metadata, deadline, peer))
+}
+
+fn request<M>(message: M, metadata: &MetadataMap, deadline: Option<Instant>, peer: &PeerAddr) -> Request<M> {
+    let mut request = Request::new(message);
+    request.set_deadline(deadline);
+    request.set_peer(peer.clone());
+    request.metadata_mut().clone_from(metadata);
+    request
+}

@@ -1,0 +1,116 @@
+//! One slot type for all shapes: a service handle, a function that makes the call's future, and the future.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use peregrine_core::{Codec, Response, Status};
+use pin_project_lite::pin_project;
+
+use super::{CallResult, CallSlot, IncomingCall};
+use crate::call::port;
+
+pin_project! {
+    /// `T` is the user's service, `S` makes the future `F` from an incoming call.
+    pub(super) struct Slot<T, S, F> {
+        service: Arc<T>,
+        start: S,
+        #[pin]
+        future: Option<F>,
+    }
+}
+
+impl<T, S, F> Slot<T, S, F> {
+    pub(super) fn boxed(service: Arc<T>, start: S) -> Pin<Box<dyn CallSlot>>
+    where
+        T: Send + Sync + 'static,
+        S: Fn(Arc<T>, IncomingCall<'_>) -> Result<F, Status> + Send + 'static,
+        F: Future<Output = CallResult> + Send + 'static,
+    {
+        Box::pin(Self { service, start, future: None })
+    }
+}
+
+impl<T, S, F> CallSlot for Slot<T, S, F>
+where
+    T: Send + Sync,
+    S: Fn(Arc<T>, IncomingCall<'_>) -> Result<F, Status> + Send,
+    F: Future<Output = CallResult> + Send,
+{
+    fn start(self: Pin<&mut Self>, call: IncomingCall<'_>) -> Result<(), Status> {
+        let mut this = self.project();
+        let future = (this.start)(Arc::clone(this.service), call)?;
+        this.future.set(Some(future));
+        Ok(())
+    }
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {
+        match self.project().future.as_pin_mut() {
+            Some(future) => future.poll(cx),
+            // Nothing was started, or the slot was cleared: there is nobody left to answer.
+            None => Poll::Ready(Err(Status::internal("polled a call that is not running"))),
+        }
+    }
+
+    fn clear(self: Pin<&mut Self>) {
+        self.project().future.set(None);
+    }
+}
+
+/// Where a handler's response stream goes: into the connection, message by message, as the peer's windows and
+/// the write buffer take them.
+///
+/// Handed to the future of a streaming call by generated code. It works only while that call is polled by the
+/// server; it is not a handle to keep.
+pub struct ResponseSink<C, B> {
+    shape: PhantomData<fn(C, B)>,
+}
+
+impl<C, B> fmt::Debug for ResponseSink<C, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseSink").finish_non_exhaustive()
+    }
+}
+
+impl<C: Codec<B>, B> ResponseSink<C, B> {
+    pub(super) fn new() -> Self {
+        Self { shape: PhantomData }
+    }
+
+    /// Sends the head, then every item of the response's stream, and returns the trailing metadata.
+    ///
+    /// The source is polled only while there is room (backpressure). Messages that are ready one after another
+    /// share DATA frames and one write; a pending source lets what was encoded leave at once (wire-rules B1, B2).
+    ///
+    /// # Errors
+    /// The source's own error, after every message before it was handed over (wire-rules B3); INTERNAL or
+    /// RESOURCE_EXHAUSTED when a message cannot be encoded.
+    pub async fn stream<S>(self, response: Response<S>) -> CallResult
+    where
+        S: Stream<Item = Result<B, Status>>,
+    {
+        let (stream, metadata, trailers, _extensions) = response.into_parts();
+        port::send_head(metadata);
+        let mut stream = pin!(stream);
+        std::future::poll_fn(|cx| Self::poll_forward(stream.as_mut(), cx)).await?;
+        Ok(trailers)
+    }
+
+    fn poll_forward<S>(mut stream: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<Result<(), Status>>
+    where
+        S: Stream<Item = Result<B, Status>>,
+    {
+        loop {
+            ready!(port::poll_writable(cx));
+            match ready!(stream.as_mut().poll_next(cx)) {
+                Some(Ok(message)) => port::send_message::<C, B>(&message)?,
+                Some(Err(status)) => return Poll::Ready(Err(status)),
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+}
