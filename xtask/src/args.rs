@@ -1,0 +1,81 @@
+//! The command line of `cargo xtask`.
+
+use anyhow::bail;
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Run the named checks, or all of them.
+    Check { names: Vec<String> },
+    /// Run the tests whose id contains one of the filters, or all of them.
+    Test { filters: Vec<String>, full: bool },
+    /// Install the pinned tools that the tests need.
+    Tools,
+    /// Print the usage.
+    Help,
+}
+
+pub(crate) const HELP: &str = "\
+cargo xtask check [NAME..]          run all checks, or the named ones (`check list` names them)
+cargo xtask test [FILTER..] [--full]  run all tests, or those whose id contains a filter: rust, demo, newcomer,
+                                    grpcurl, interop, interop/tonic, large_unary, ...
+                                    --full adds the long forms and the runs of the peers among themselves
+cargo xtask tools                   install the pinned tools of the tests into target/tools and stop
+";
+
+/// Reads the arguments that follow `cargo xtask`.
+pub(crate) fn parse(args: impl Iterator<Item = String>) -> anyhow::Result<Command> {
+    let mut words = Vec::new();
+    let mut full = false;
+    for arg in args {
+        match arg.as_str() {
+            "--full" => full = true,
+            "-h" | "--help" => return Ok(Command::Help),
+            flag if flag.starts_with('-') => {
+                bail!("unknown flag `{flag}`; `cargo xtask help` lists the flags")
+            }
+            _ => words.push(arg),
+        }
+    }
+    if words.is_empty() {
+        return Ok(Command::Help);
+    }
+    let command = words.remove(0);
+    if full && command != "test" {
+        bail!("`--full` belongs to `cargo xtask test`");
+    }
+    match command.as_str() {
+        "check" => Ok(Command::Check { names: words }),
+        "test" => Ok(Command::Test { filters: words, full }),
+        "tools" if words.is_empty() => Ok(Command::Tools),
+        "help" => Ok(Command::Help),
+        other => bail!("unknown command `{other}`; `cargo xtask help` lists the commands"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_line(line: &str) -> anyhow::Result<Command> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn filters_and_full_go_to_test() {
+        let expected = Command::Test { filters: vec!["interop".into()], full: true };
+        assert_eq!(parse_line("test interop --full").unwrap(), expected);
+    }
+
+    #[test]
+    fn nothing_asked_prints_the_usage() {
+        assert_eq!(parse_line("").unwrap(), Command::Help);
+    }
+
+    #[test]
+    fn unknown_words_say_where_to_look() {
+        assert!(parse_line("tset").unwrap_err().to_string().contains("cargo xtask help"));
+        assert!(parse_line("check --full").unwrap_err().to_string().contains("xtask test"));
+        assert!(parse_line("test --fast").unwrap_err().to_string().contains("--fast"));
+    }
+}

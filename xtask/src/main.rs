@@ -1,0 +1,47 @@
+//! The project's chores, run as `cargo xtask COMMAND`.
+//!
+//! `check` is what a change must pass before it is reviewed, `test` is the whole test run, `tools` only
+//! installs what that run needs. Both print to a terminal and to a log alike: one line a step, the reason
+//! of a failure under it, and what to do about it.
+
+mod args;
+mod check;
+mod process;
+mod report;
+mod source;
+mod suite;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use crate::args::Command;
+use crate::report::say;
+use crate::workspace::Workspace;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&format!("xtask: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether everything asked for passed.
+fn run() -> anyhow::Result<bool> {
+    let command = args::parse(std::env::args().skip(1))?;
+    process::end_children_on_interrupt()?;
+    let workspace = Workspace::find()?;
+    match command {
+        Command::Check { names } => check::run(&workspace, &names),
+        Command::Test { filters, full } => suite::run(&workspace, &filters, full),
+        Command::Tools => Ok(tools::install_all(&workspace)),
+        Command::Help => {
+            say(args::HELP);
+            Ok(true)
+        }
+    }
+}

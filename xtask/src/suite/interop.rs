@@ -1,0 +1,153 @@
+//! Part `interop`: the official interoperability cases between our programs and those of other stacks.
+//!
+//! Every pair that has us on one side runs every case: our client against each server, each client against
+//! our server. With `--full` the peers run among themselves too, which tells a fault of ours from a fault of
+//! the harness.
+
+mod peer;
+
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use self::peer::Peer;
+use super::Run;
+use crate::process::{self, Server};
+use crate::report::tail;
+
+/// The cases that need neither credentials, compression nor load reports.
+const CASES: [&str; 16] = [
+    "empty_unary",
+    "large_unary",
+    "client_streaming",
+    "server_streaming",
+    "ping_pong",
+    "empty_stream",
+    "timeout_on_sleeping_server",
+    "cancel_after_begin",
+    "cancel_after_first_response",
+    "status_code_and_message",
+    "special_status_message",
+    "custom_metadata",
+    "unimplemented_method",
+    "unimplemented_service",
+    "rpc_soak",
+    "channel_soak",
+];
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape that all parts share")]
+pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
+    for server in Peer::ALL {
+        let columns: Vec<Column> = Peer::ALL
+            .into_iter()
+            .map(|client| Column::new(run, client, server))
+            .filter(|column| !column.cases.is_empty())
+            .collect();
+        let stops = server == Peer::Peregrine && run.wants(STOP_ID);
+        if columns.is_empty() && !stops {
+            continue;
+        }
+        if let Err(error) = against(run, server, &columns, stops) {
+            let count = columns.iter().map(|column| column.cases.len()).sum::<usize>() + usize::from(stops);
+            run.results.unavailable(count, &format!("interop/*-to-{server}"), &format!("{error:#}"));
+        }
+    }
+    Ok(())
+}
+
+/// The wanted cases of one client against one server.
+struct Column {
+    client: Peer,
+    name: String,
+    cases: Vec<&'static str>,
+}
+
+impl Column {
+    fn new(run: &Run<'_>, client: Peer, server: Peer) -> Self {
+        let name = format!("interop/{client}-to-{server}");
+        let ours = client == Peer::Peregrine || server == Peer::Peregrine;
+        let wanted = |case: &&str| (ours || run.full) && run.wants(&format!("{name}/{case}"));
+        let cases = CASES.into_iter().filter(wanted).collect();
+        Self { client, name, cases }
+    }
+}
+
+/// Starts `server` once and lets every column's client run against it. Fails if the server is not to be had.
+fn against(run: &mut Run<'_>, server: Peer, columns: &[Column], stops: bool) -> anyhow::Result<()> {
+    let launch = server.server(run)?;
+    let log = run.log(&format!("interop-server-{server}"));
+    let mut running =
+        Server::start(&log, |port| launch.command(&[format!("--port={port}"), NO_TLS.to_owned()]))?;
+    for column in columns {
+        let client = match column.client.client(run) {
+            Ok(client) => client,
+            Err(error) => {
+                run.results.unavailable(column.cases.len(), &column.name, &format!("{error:#}"));
+                continue;
+            }
+        };
+        for &case in &column.cases {
+            let id = format!("{}/{case}", column.name);
+            let mut command = client.command(&flags(run, running.port(), case));
+            match judge(&mut command, &mut running)? {
+                Ok(elapsed) => run.results.pass(&id, elapsed),
+                Err(reason) => run.results.fail(&id, &reason),
+            }
+            if !running.is_running() {
+                running = Server::start(&log, |port| {
+                    launch.command(&[format!("--port={port}"), NO_TLS.to_owned()])
+                })?;
+            }
+        }
+    }
+    if stops {
+        match running.stop() {
+            Some(status) if status.success() => run.results.pass(STOP_ID, Duration::ZERO),
+            status => run.results.fail(STOP_ID, &stop_verdict(status)),
+        }
+    }
+    Ok(())
+}
+
+fn stop_verdict(status: Option<ExitStatus>) -> String {
+    match status {
+        Some(status) => format!("asked to end, the server answered with {status}"),
+        None => "the server did not end when asked to".to_owned(),
+    }
+}
+
+/// Runs one case; the inner error is the reason of its failure.
+fn judge(command: &mut Command, server: &mut Server) -> anyhow::Result<Result<Duration, String>> {
+    let outcome = process::run(command, CASE_LIMIT, |_| {})?;
+    if !outcome.success() {
+        let said = tail(&outcome.output, 6);
+        return Ok(Err(format!("{}\n{said}\nserver: {}", outcome.verdict(), server.last_words())));
+    }
+    if !server.is_running() {
+        return Ok(Err(format!("the case brought the server down: {}", server.last_words())));
+    }
+    Ok(Ok(outcome.elapsed))
+}
+
+/// The official flags of one case.
+fn flags(run: &Run<'_>, port: u16, case: &str) -> Vec<String> {
+    let mut flags = vec![
+        "--server_host=127.0.0.1".to_owned(),
+        format!("--server_port={port}"),
+        format!("--test_case={case}"),
+        NO_TLS.to_owned(),
+    ];
+    if case.ends_with("_soak") {
+        // The specification's limits are for quiet machines; a loaded one may pause a process for seconds.
+        let (iterations, seconds) = if run.full { (200, 50) } else { (10, 25) };
+        flags.push(format!("--soak_iterations={iterations}"));
+        flags.push(format!("--soak_overall_timeout_seconds={seconds}"));
+        flags.push("--soak_per_iteration_max_acceptable_latency_ms=5000".to_owned());
+    }
+    flags
+}
+
+const NO_TLS: &str = "--use_tls=false";
+const STOP_ID: &str = "interop/peregrine-server-ends-when-asked";
+
+/// A case takes milliseconds, a soak seconds.
+const CASE_LIMIT: Duration = Duration::from_mins(1);
