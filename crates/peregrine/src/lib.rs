@@ -1,0 +1,19 @@
+//! gRPC for Rust, on an HTTP/2 engine of its own.
+//!
+//! One crate to name: what users need stands at this level. `peregrine-build` compiles `.proto` files in a
+//! `build.rs`, without protoc; `include_proto!` brings the result in.
+//!
+//! # Features
+//! Features only add.
+//! - `buffa` (default): messages by the buffa runtime, the generator's default.
+//! - `prost`: messages by the prost runtime.
+
+#[doc(hidden)]
+pub mod rt;
+
+pub use peregrine_core::{
+    BytesCodec, CallOptions, Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest,
+    InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, Phase, Request, Response, Sender,
+    ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
+};
+pub use peregrine_server::{Execution, IntoListener, Server, ShutdownReport};
