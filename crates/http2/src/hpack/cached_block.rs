@@ -1,6 +1,36 @@
-//! An encoded block kept for reuse.
+//! An encoded block kept for reuse: the heads and trailers that a service sends again and again.
 
-/// A field block encoded once per state of an encoder's table. Safe to use with several connections in turn,
-/// though it then holds the block of the last one only.
+/// A field block as it was encoded for one state of one encoder's table.
+///
+/// Filled and reused by [`Encoder::encode_cached`](super::Encoder::encode_cached) for fields that never change.
+/// It may be used with several connections in turn, but then holds the block of the last one only.
 #[derive(Debug, Default)]
-pub struct CachedBlock {}
+pub struct CachedBlock {
+    bytes: Vec<u8>,
+    state: Option<EncoderState>,
+}
+
+/// Which encoder, and which of its table's states.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub(super) struct EncoderState {
+    pub(super) encoder: u64,
+    pub(super) generation: u64,
+}
+
+impl CachedBlock {
+    /// The bytes, if they mean in `state` what they meant when they were kept.
+    #[inline]
+    pub(super) fn get(&self, state: EncoderState) -> Option<&[u8]> {
+        (self.state == Some(state)).then_some(&self.bytes)
+    }
+
+    pub(super) fn keep(&mut self, state: EncoderState, block: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(block);
+        self.state = Some(state);
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.state = None;
+    }
+}

@@ -1,34 +1,179 @@
-//! Reads field blocks.
+//! Reads field blocks (RFC 7541, 3 and 6).
 
-use super::{Field, HpackError};
+use super::{
+    DEFAULT_TABLE_SIZE, Field, HpackError,
+    dynamic_table::DynamicTable,
+    huffman,
+    integer::Reader,
+    static_table::{self, STATIC_LEN},
+};
+
+/// Scratch room kept between blocks; more than this is given back.
+const SCRATCH_KEPT: usize = 16 * 1024;
 
 /// The receiving half of one direction's compression.
+///
+/// Fields are lent to the caller one by one, out of the block, the tables or a scratch buffer: nothing is
+/// allocated for a field, and the time is linear in the bytes of the block. What the fields add up to can be
+/// far more than the block (a one-byte index may stand for 4 KiB), so the caller counts and stops keeping them
+/// at its limit; the block is still read to its end, because the table depends on it.
 #[derive(Debug)]
-pub struct Decoder {}
+pub struct Decoder {
+    table: DynamicTable,
+    /// The largest maximum that the peer may choose.
+    limit: usize,
+    /// The next block must begin with a size update.
+    update_due: bool,
+    name: Vec<u8>,
+    value: Vec<u8>,
+}
 
 impl Decoder {
-    /// A decoder for a connection that announces `limit` as SETTINGS_HEADER_TABLE_SIZE.
+    /// A decoder for a connection that announces `limit` as SETTINGS_HEADER_TABLE_SIZE, in bytes.
+    ///
+    /// Until the peer has acknowledged it, the default of 4,096 holds too: a lower `limit` takes effect with
+    /// [`Self::set_limit`].
     pub fn new(limit: usize) -> Self {
-        let _ = limit;
-        Self {}
+        Self {
+            table: DynamicTable::new(DEFAULT_TABLE_SIZE),
+            limit: limit.max(DEFAULT_TABLE_SIZE),
+            update_due: false,
+            name: Vec::new(),
+            value: Vec::new(),
+        }
     }
 
-    /// Sets the limit exactly; call when the peer has acknowledged our SETTINGS.
+    /// Makes `limit` bytes the bound; to be called when the peer acknowledges our SETTINGS.
+    ///
+    /// A table that holds more than that must be shrunk by the peer at the start of its next block
+    /// (RFC 9113, 4.3.1). One that holds less is bounded at once and without asking: the newest entries keep
+    /// their indices, so a peer that ignores the limit can only run into [`HpackError::IndexPastTable`].
     pub fn set_limit(&mut self, limit: usize) {
-        let _ = limit;
+        self.limit = limit;
+        self.update_due = self.table.size() > limit;
+        if !self.update_due && self.table.max_size() > limit {
+            self.table.set_max_size(limit);
+        }
     }
 
     /// Decodes one complete field block; `sink` gets every field in order.
     ///
     /// # Errors
-    /// [`HpackError`]
+    /// A [`HpackError`] after which the decoder is of no more use: the connection ends with COMPRESSION_ERROR.
     pub fn decode(&mut self, block: &[u8], sink: &mut impl FnMut(Field<'_>)) -> Result<(), HpackError> {
-        let _ = (block, sink);
-        unimplemented!("follows in the next commit")
+        let mut reader = Reader::new(block);
+        self.read_size_updates(&mut reader)?;
+        while let Some(first) = reader.peek() {
+            // RFC 7541, 6: the leading bits tell the representation.
+            match first {
+                0x80.. => {
+                    let index = reader.integer(7)?;
+                    let (name, value) = entry(&self.table, index)?;
+                    sink(Field::new(name, value));
+                }
+                0x40.. => self.read_indexed_literal(&mut reader, sink)?,
+                0x20.. => return Err(HpackError::SizeUpdateNotFirst),
+                _ => self.read_literal(&mut reader, first & 0x10 != 0, sink)?,
+            }
+        }
+        self.name.shrink_to(SCRATCH_KEPT);
+        self.value.shrink_to(SCRATCH_KEPT);
+        Ok(())
     }
 
-    /// Counts the changes of the dynamic table.
+    /// Changes whenever the dynamic table does: a block that left it as it was means the same when it comes
+    /// again, as long as this number stays the same.
+    #[inline]
     pub fn table_generation(&self) -> u64 {
-        0
+        self.table.generation()
     }
+
+    /// True if the next block must begin with a table size update, so that no remembered block may stand in
+    /// for it.
+    #[inline]
+    pub fn update_due(&self) -> bool {
+        self.update_due
+    }
+
+    /// Dynamic table size updates (RFC 7541, 6.3), which only the start of a block may hold (4.2).
+    #[inline]
+    fn read_size_updates(&mut self, reader: &mut Reader<'_>) -> Result<(), HpackError> {
+        while let Some(0x20..0x40) = reader.peek() {
+            let size = reader.integer(5)?;
+            if size > self.limit {
+                return Err(HpackError::SizeUpdateAboveLimit);
+            }
+            self.table.set_max_size(size);
+            self.update_due = false;
+        }
+        if self.update_due { Err(HpackError::SizeUpdateMissing) } else { Ok(()) }
+    }
+
+    /// A literal that enters the table (RFC 7541, 6.2.1).
+    fn read_indexed_literal(
+        &mut self,
+        reader: &mut Reader<'_>,
+        sink: &mut impl FnMut(Field<'_>),
+    ) -> Result<(), HpackError> {
+        let index = reader.integer(6)?;
+        if let Some(dynamic) = index.checked_sub(STATIC_LEN + 1) {
+            let (name, _) = self.table.get(dynamic).ok_or(HpackError::IndexPastTable)?;
+            let value = read_string(reader, &mut self.value)?;
+            sink(Field::new(name, value));
+            self.table.insert_with_name_of(dynamic, value);
+        } else {
+            let name = match static_table::get(index) {
+                Some((name, _)) => name,
+                None => read_string(reader, &mut self.name)?,
+            };
+            let value = read_string(reader, &mut self.value)?;
+            sink(Field::new(name, value));
+            self.table.insert(name, value);
+        }
+        Ok(())
+    }
+
+    /// A literal that does not enter the table (RFC 7541, 6.2.2 and 6.2.3).
+    fn read_literal(
+        &mut self,
+        reader: &mut Reader<'_>,
+        sensitive: bool,
+        sink: &mut impl FnMut(Field<'_>),
+    ) -> Result<(), HpackError> {
+        let index = reader.integer(4)?;
+        let name =
+            if index == 0 { read_string(reader, &mut self.name)? } else { entry(&self.table, index)?.0 };
+        let value = read_string(reader, &mut self.value)?;
+        sink(Field { name, value, sensitive });
+        Ok(())
+    }
+}
+
+/// The entry of the joint address space (RFC 7541, 2.3.3).
+#[inline]
+fn entry(table: &DynamicTable, index: usize) -> Result<(&[u8], &[u8]), HpackError> {
+    if let Some(entry) = static_table::get(index) {
+        return Ok(entry);
+    }
+    let Some(dynamic) = index.checked_sub(STATIC_LEN + 1) else { return Err(HpackError::IndexZero) };
+    table.get(dynamic).ok_or(HpackError::IndexPastTable)
+}
+
+/// A string literal (RFC 7541, 5.2): a part of the block as it stands, or decoded into `scratch`.
+///
+/// The length is checked against the block before a byte is reserved for it.
+#[inline]
+fn read_string<'s, 'b: 's>(
+    reader: &mut Reader<'b>,
+    scratch: &'s mut Vec<u8>,
+) -> Result<&'s [u8], HpackError> {
+    let first = reader.peek().ok_or(HpackError::Truncated)?;
+    let len = reader.integer(7)?;
+    let string = reader.take(len)?;
+    if first & 0x80 == 0 {
+        return Ok(string);
+    }
+    scratch.clear();
+    huffman::decode(string, scratch)?;
+    Ok(scratch)
 }

@@ -1,35 +1,100 @@
-//! Writes field blocks.
+//! Writes field blocks (RFC 7541, 6).
 
-use super::{CachedBlock, Field};
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use super::{
+    CachedBlock, DEFAULT_TABLE_SIZE, Field,
+    cached_block::EncoderState,
+    dynamic_table::DynamicTable,
+    hash::seeded_hash,
+    huffman, integer,
+    static_table::{self, KnownName, Policy, STATIC_LEN},
+};
 
 /// The sending half of one direction's compression.
+///
+/// What enters the table follows from the name. The fields that a connection repeats in every call enter at
+/// once; values that differ from call to call (timeouts, messages, lengths, binary metadata) never do; any
+/// other field enters when the same name and value come a second time, so that request ids do not churn the
+/// table and cached blocks stay valid. Sensitive fields are literals that no hop may index.
 #[derive(Debug)]
-pub struct Encoder {}
+pub struct Encoder {
+    table: DynamicTable,
+    /// Hashes of the table's entries, oldest first.
+    hashes: VecDeque<EntryHash>,
+    seen: [u32; SEEN_SLOTS],
+    /// The lowest maximum set since the last block, if the peer must be told.
+    lowest_unannounced: Option<usize>,
+    seed: u64,
+    id: u64,
+}
+
+/// The table size we use if the peer allows it: it bounds the linear look-up to 128 entries.
+const MAX_TABLE_SIZE: usize = DEFAULT_TABLE_SIZE;
+
+/// Slots of the filter of fields seen once. A field is forgotten when another one falls on its slot.
+const SEEN_SLOTS: usize = 64;
+
+/// Tells encoders apart, so that a [`CachedBlock`] of one connection is not mistaken for another's.
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Copy, Clone, Debug)]
+struct EntryHash {
+    name: u32,
+    field: u32,
+}
 
 impl Encoder {
-    /// An encoder; `seed` guards its look-ups against chosen collisions.
+    /// An encoder with an empty table of the default maximum, 4,096 bytes. `seed` should be random: it keeps
+    /// the peer from choosing fields whose hashes collide.
     pub fn new(seed: u64) -> Self {
-        let _ = seed;
-        Self {}
+        Self {
+            table: DynamicTable::new(MAX_TABLE_SIZE),
+            hashes: VecDeque::new(),
+            seen: [0; SEEN_SLOTS],
+            lowest_unannounced: None,
+            seed,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        }
     }
 
-    /// Applies the peer's SETTINGS_HEADER_TABLE_SIZE.
+    /// Applies the peer's SETTINGS_HEADER_TABLE_SIZE, in bytes; the next block announces the change. Above
+    /// 4,096 the table does not grow.
+    // wire-rules 86
     pub fn set_peer_limit(&mut self, limit: u32) {
-        let _ = limit;
+        let max = MAX_TABLE_SIZE.min(limit as usize);
+        if max == self.table.max_size() {
+            return;
+        }
+        let evicted = self.table.set_max_size(max);
+        self.hashes.drain(..evicted);
+        // The lowest of several changes must be announced too (RFC 7541, 4.2).
+        self.lowest_unannounced = Some(self.lowest_unannounced.map_or(max, |lowest| lowest.min(max)));
     }
 
-    /// Begins a block: appends the table size updates that are due. Nothing else may precede the fields.
+    /// Begins a block: appends the table size updates that are due. Every block needs it once, before its
+    /// fields; [`Self::encode_block`] and [`Self::encode_cached`] include it.
+    #[inline]
     pub fn start_block(&mut self, out: &mut Vec<u8>) {
-        let _ = out;
+        if let Some(lowest) = self.lowest_unannounced.take() {
+            let max = self.table.max_size();
+            if lowest < max {
+                integer::encode(lowest, 5, 0x20, out);
+            }
+            integer::encode(max, 5, 0x20, out);
+        }
     }
 
     /// Appends one field of the block begun last.
+    #[inline]
     pub fn encode(&mut self, field: Field<'_>, out: &mut Vec<u8>) {
-        let _ = (field, out);
-        unimplemented!("follows in the next commit")
+        self.encode_expecting(field, Policy::Repeated, out);
     }
 
-    /// Appends a whole block: `start_block` and every field.
+    /// Appends a whole block.
     pub fn encode_block<'f>(&mut self, fields: impl IntoIterator<Item = Field<'f>>, out: &mut Vec<u8>) {
         self.start_block(out);
         for field in fields {
@@ -37,8 +102,10 @@ impl Encoder {
         }
     }
 
-    /// Like `encode_block` for a block that is sent again and again: copies `cached` while it is valid for the
-    /// present table, else asks `fields` and keeps the result. Includes `start_block`.
+    /// Appends a whole block that is sent again and again: copies `cached` while it is valid for the present
+    /// table, else encodes `fields` and keeps the result. Since the fields are known to repeat, all but the
+    /// sensitive and the variable ones are indexed at once.
+    #[inline]
     pub fn encode_cached<'f, I>(
         &mut self,
         cached: &mut CachedBlock,
@@ -47,12 +114,152 @@ impl Encoder {
     ) where
         I: IntoIterator<Item = Field<'f>>,
     {
-        let _ = cached;
-        self.encode_block(fields(), out);
+        self.start_block(out);
+        if let Some(block) = cached.get(self.state()) {
+            out.extend_from_slice(block);
+        } else {
+            self.fill_cached(cached, fields(), out);
+        }
     }
 
-    /// Counts the changes of the dynamic table.
+    /// Changes whenever the dynamic table does.
+    #[inline]
     pub fn table_generation(&self) -> u64 {
-        0
+        self.table.generation()
+    }
+
+    fn fill_cached<'f>(
+        &mut self,
+        cached: &mut CachedBlock,
+        fields: impl IntoIterator<Item = Field<'f>>,
+        out: &mut Vec<u8>,
+    ) {
+        let (before, start) = (self.state(), out.len());
+        for field in fields {
+            self.encode_expecting(field, Policy::AtOnce, out);
+        }
+        // A block that inserted entries means something else the second time.
+        if before == self.state() {
+            cached.keep(before, &out[start..]);
+        } else {
+            cached.forget();
+        }
+    }
+
+    #[inline]
+    fn state(&self) -> EncoderState {
+        EncoderState { encoder: self.id, generation: self.table.generation() }
+    }
+
+    /// Appends a field; `otherwise` is the policy for names without one of their own.
+    fn encode_expecting(&mut self, field: Field<'_>, otherwise: Policy, out: &mut Vec<u8>) {
+        let known = static_table::known_name(field.name);
+        if field.sensitive {
+            return self.encode_literal(field, known, Literal::NEVER_INDEXED, out);
+        }
+        if let Some(&KnownName { index: first @ 1.., .. }) = known
+            && let Some(index) = static_table::find_value(usize::from(first), field.name, field.value)
+        {
+            return integer::encode(index, 7, 0x80, out);
+        }
+        let policy = match known.map(|known| known.policy) {
+            Some(policy @ (Policy::AtOnce | Policy::Never)) => policy,
+            None if field.name.ends_with(b"-bin") => Policy::Never,
+            _ => otherwise,
+        };
+        if policy == Policy::Never {
+            return self.encode_literal(field, known, Literal::NOT_INDEXED, out);
+        }
+        let hash = self.hash(field);
+        if let Some(index) = self.find(field, hash) {
+            return integer::encode(index, 7, 0x80, out);
+        }
+        // An entry above half the table would cost more than it saves.
+        let fits = field.size() <= self.table.max_size() / 2;
+        if fits && (policy == Policy::AtOnce || self.seen_before(hash)) {
+            self.encode_literal(field, known, Literal::INDEXED, out);
+            let evicted = self.table.insert(field.name, field.value);
+            self.hashes.drain(..evicted);
+            self.hashes.push_back(hash);
+        } else {
+            self.encode_literal(field, known, Literal::NOT_INDEXED, out);
+        }
+    }
+
+    fn encode_literal(&self, field: Field<'_>, known: Option<&KnownName>, form: Literal, out: &mut Vec<u8>) {
+        let index = match known {
+            Some(KnownName { index: index @ 1.., .. }) => usize::from(*index),
+            _ => self.find_name(field.name).unwrap_or(0),
+        };
+        integer::encode(index, form.prefix_bits, form.pattern, out);
+        if index == 0 {
+            encode_string(field.name, out);
+        }
+        encode_string(field.value, out);
+    }
+
+    #[inline]
+    fn hash(&self, field: Field<'_>) -> EntryHash {
+        let name = seeded_hash(self.seed, field.name);
+        EntryHash { name: name as u32, field: (seeded_hash(name, field.value) >> 32) as u32 }
+    }
+
+    /// The index of a dynamic entry equal to `field`.
+    #[inline]
+    fn find(&self, field: Field<'_>, hash: EntryHash) -> Option<usize> {
+        self.find_entry(
+            |entry| entry.field == hash.field,
+            |name, value| name == field.name && value == field.value,
+        )
+    }
+
+    /// The index of a dynamic entry with this name.
+    fn find_name(&self, name: &[u8]) -> Option<usize> {
+        let hash = seeded_hash(self.seed, name) as u32;
+        self.find_entry(|entry| entry.name == hash, |entry, _| entry == name)
+    }
+
+    #[inline]
+    fn find_entry(
+        &self,
+        may_be: impl Fn(&EntryHash) -> bool,
+        is: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Option<usize> {
+        let newest_first = self.hashes.iter().rev().enumerate();
+        let mut candidates = newest_first.filter(|(_, entry)| may_be(entry));
+        let matches = |index| self.table.get(index).is_some_and(|(name, value)| is(name, value));
+        candidates.find(|(index, _)| matches(*index)).map(|(index, _)| STATIC_LEN + 1 + index)
+    }
+
+    /// True if a field with this hash came before and was not forgotten since; remembers it.
+    fn seen_before(&mut self, hash: EntryHash) -> bool {
+        // 0 marks an empty slot; a field whose hash it is counts as seen, which does no harm.
+        let slot = &mut self.seen[hash.field as usize % SEEN_SLOTS];
+        std::mem::replace(slot, hash.field) == hash.field
+    }
+}
+
+/// One of the three literal representations (RFC 7541, 6.2).
+#[derive(Copy, Clone)]
+struct Literal {
+    pattern: u8,
+    prefix_bits: u32,
+}
+
+impl Literal {
+    const INDEXED: Self = Self { pattern: 0x40, prefix_bits: 6 };
+    const NOT_INDEXED: Self = Self { pattern: 0x00, prefix_bits: 4 };
+    const NEVER_INDEXED: Self = Self { pattern: 0x10, prefix_bits: 4 };
+}
+
+/// Appends a string literal, Huffman-coded where that is shorter (RFC 7541, 5.2).
+fn encode_string(string: &[u8], out: &mut Vec<u8>) {
+    let coded = huffman::encoded_len(string);
+    if coded < string.len() {
+        integer::encode(coded, 7, 0x80, out);
+        huffman::encode(string, out);
+    } else {
+        integer::encode(string.len(), 7, 0x00, out);
+        out.extend_from_slice(string);
     }
 }
