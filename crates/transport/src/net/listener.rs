@@ -70,6 +70,10 @@ enum Socket {
     Unix(UnixListener),
 }
 
+fn unix_peer(address: &tokio::net::unix::SocketAddr) -> PeerAddr {
+    PeerAddr::Unix(address.as_pathname().map(Into::into))
+}
+
 /// Why no connection was accepted, by what the accept loop should do about it.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -163,7 +167,7 @@ mod tests {
     #[tokio::test]
     async fn a_listener_tells_its_port() {
         let listener = Listener::from(TcpListener::bind("127.0.0.1:0").await.unwrap());
-        let address = listener.local_addr().unwrap().as_tcp().unwrap();
+        let address = listener.local_addr().unwrap().socket_addr().unwrap();
         assert_ne!(address.port(), 0);
     }
 }

@@ -8,6 +8,8 @@ mod listener;
 mod stream;
 mod target;
 
+pub use peregrine_core::PeerAddr;
+
 pub use self::connect::{ConnectError, ConnectErrorKind, connect};
 pub use self::listener::{AcceptError, Listener};
 pub use self::stream::Stream;
