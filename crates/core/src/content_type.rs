@@ -37,3 +37,59 @@ pub fn classify(value: &[u8]) -> ContentType<'_> {
         Some(_) => ContentType::NotGrpc,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // wire-rules 9, N1: the value decides, not where it is stored or how it is cased.
+    #[test]
+    fn twelve_spellings_of_grpc_are_recognised() {
+        let spellings: [&[u8]; 12] = [
+            b"application/grpc",
+            b"application/grpc+proto",
+            b"Application/GRPC",
+            b"APPLICATION/GRPC+PROTO",
+            b"application/grpc;charset=utf-8",
+            b"application/grpc; charset=utf-8",
+            b"application/grpc ; charset=utf-8",
+            b"application/grpc+proto;charset=utf-8",
+            b"application/grpc+proto ; a=b; c=d",
+            b" application/grpc ",
+            b"application/grpc;",
+            b"application/grpc;charset=application/json",
+        ];
+        for spelling in spellings {
+            let elsewhere = spelling.to_vec();
+            assert_eq!(classify(&elsewhere), ContentType::Grpc, "{}", spelling.escape_ascii());
+        }
+    }
+
+    // wire-rules 9, 10, N2
+    #[test]
+    fn other_types_are_not_grpc() {
+        let others: [&[u8]; 10] = [
+            b"",
+            b";",
+            b"application/grpcfoo",
+            b"application/grpc-web",
+            b"application/grpc-web+proto",
+            b"text/grpc",
+            b"application/json",
+            b"application/grp",
+            b"application/grpc/x",
+            b"xapplication/grpc",
+        ];
+        for other in others {
+            assert_eq!(classify(other), ContentType::NotGrpc, "{}", other.escape_ascii());
+        }
+    }
+
+    // wire-rules N2
+    #[test]
+    fn another_format_is_named() {
+        assert_eq!(classify(b"application/grpc+foo"), ContentType::OtherFormat(b"foo"));
+        assert_eq!(classify(b"application/grpc+json; charset=utf-8"), ContentType::OtherFormat(b"json"));
+        assert_eq!(classify(b"application/grpc+"), ContentType::OtherFormat(b""));
+    }
+}
