@@ -216,3 +216,59 @@ impl fmt::Display for Phase {
         f.write_str(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_word() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn display_says_one_level_and_debug_everything() {
+        let error = Error::new(Phase::Connect, "nothing listens there")
+            .with_peer("127.0.0.1:1")
+            .with_attempt(3)
+            .with_elapsed(Duration::from_millis(1_234))
+            .with_source(std::io::Error::other("connection refused"))
+            .with_hint("start the server or check the port");
+        assert_eq!(error.to_string(), "could not connect to 127.0.0.1:1: nothing listens there");
+        assert_eq!(
+            format!("{error:?}"),
+            "could not connect to 127.0.0.1:1: nothing listens there\n  phase: connect\n  attempt: 3\n  \
+             after: 1.2s\n  caused by: connection refused\n  next step: start the server or check the port"
+        );
+        assert_eq!(
+            (error.phase(), error.message(), error.peer(), error.attempt()),
+            (Phase::Connect, "nothing listens there", Some("127.0.0.1:1"), 3)
+        );
+        assert_eq!(error.hint(), Some("start the server or check the port"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_shown() {
+        let error = Error::new(Phase::Config, "port 70000 is out of range");
+        assert_eq!(error.to_string(), "invalid configuration: port 70000 is out of range");
+        assert_eq!(format!("{error:?}"), format!("{error}\n  phase: configuration"));
+    }
+
+    #[test]
+    fn every_phase_reads_as_a_sentence() {
+        let sentence = |phase| Error::new(phase, "why").with_peer("peer").to_string();
+        let expected = [
+            (Phase::Config, "invalid configuration for peer: why"),
+            (Phase::Resolve, "could not resolve peer: why"),
+            (Phase::Connect, "could not connect to peer: why"),
+            (Phase::Tls, "TLS handshake failed with peer: why"),
+            (Phase::Http2Start, "HTTP/2 start failed with peer: why"),
+            (Phase::Call, "connection failed with peer: why"),
+            (Phase::Bind, "could not listen on peer: why"),
+            (Phase::Serve, "serving failed on peer: why"),
+        ];
+        for (phase, text) in expected {
+            assert_eq!(sentence(phase), text);
+        }
+    }
+}

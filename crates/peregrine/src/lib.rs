@@ -13,7 +13,7 @@ pub mod rt;
 
 pub use peregrine_core::{
     BytesCodec, CallOptions, Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest,
-    InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, Phase, Request, Response, Sender,
-    ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
+    InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, Phase, Request, Response,
+    Sender, ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
 pub use peregrine_server::{Execution, IntoListener, Server, ShutdownReport};

@@ -10,7 +10,7 @@ mod unary;
 
 pub use crate::message::deframer::Deframer;
 pub use crate::message::encode_buf::{EncodeBuf, LINK_THRESHOLD};
-pub use crate::message::encoding::{AcceptedEncodings, Encoding, UnsupportedEncoding, tokens};
+pub use crate::message::encoding::{Encoding, UnsupportedEncoding, tokens};
 pub use crate::message::frame::{MAX_MESSAGE_LEN, PREFIX_LEN, Prefix, parse_prefix, write_prefix};
 pub use crate::message::frame_buf::FrameBuf;
 pub use crate::message::unary::{UnaryBody, single_message};

@@ -93,6 +93,11 @@ impl MetadataMap {
         self.spans.len()
     }
 
+    /// Entries, and bytes of names and values, that fit without growing.
+    pub fn capacity(&self) -> (usize, usize) {
+        (self.spans.capacity(), self.bytes.capacity())
+    }
+
     /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()

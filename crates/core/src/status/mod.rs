@@ -207,9 +207,119 @@ impl fmt::Debug for Status {
         if !self.details().is_empty() {
             write!(f, "\n  details: {} bytes", self.details().len())?;
         }
-        for (name, value) in self.metadata() {
-            write!(f, "\n  metadata: {name}: {value:?}")?;
+        if !self.metadata().is_empty() {
+            write!(f, "\n  metadata: {:?}", self.metadata())?;
         }
         report::write_causes(f, self.source())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DecodeError, EncodeError};
+
+    // wire-rules D1
+    #[test]
+    fn a_status_is_one_word_and_metadata_comes_on_demand() {
+        assert_eq!(size_of::<Status>(), size_of::<usize>());
+        assert_eq!(size_of::<Result<(), Status>>(), size_of::<usize>());
+        let mut status = Status::internal("x");
+        assert!(status.inner.metadata.is_none());
+        assert!(status.metadata().is_empty());
+        assert!(status.inner.metadata.is_none(), "reading allocates nothing");
+        status.metadata_mut().append("a", "1").unwrap();
+        let mut copy = status.clone();
+        copy.metadata_mut().append("a", "2").unwrap();
+        assert_eq!(status.metadata().len(), 1, "clones are independent");
+    }
+
+    // wire-rules D2
+    #[test]
+    fn a_given_map_is_kept_with_its_capacity() {
+        let map = MetadataMap::with_capacity(7, 900);
+        let status = Status::with_code_and_metadata(Code::Aborted, "", map);
+        assert!(status.inner.metadata.is_some(), "even if it is empty");
+        assert!(status.inner.metadata.as_ref().unwrap().capacity() >= (7, 900));
+    }
+
+    #[test]
+    fn a_status_crosses_threads() {
+        fn shared<T: Clone + Send + Sync + Error + 'static>() {}
+        shared::<Status>();
+        shared::<crate::Error>();
+    }
+
+    #[test]
+    fn every_code_has_its_constructor() {
+        let made = [
+            Status::ok(),
+            Status::cancelled(""),
+            Status::unknown(""),
+            Status::invalid_argument(""),
+            Status::deadline_exceeded(""),
+            Status::not_found(""),
+            Status::already_exists(""),
+            Status::permission_denied(""),
+            Status::resource_exhausted(""),
+            Status::failed_precondition(""),
+            Status::aborted(""),
+            Status::out_of_range(""),
+            Status::unimplemented(""),
+            Status::internal(""),
+            Status::unavailable(""),
+            Status::data_loss(""),
+            Status::unauthenticated(""),
+        ];
+        assert_eq!(made.map(|status| status.code()), Code::ALL);
+    }
+
+    // wire-rules E1
+    #[test]
+    fn ok_is_refused_as_an_error() {
+        assert_eq!(Status::ok().refuse_ok().code(), Code::Internal);
+        let status = Status::not_found("x").refuse_ok();
+        assert_eq!((status.code(), status.message()), (Code::NotFound, "x"));
+    }
+
+    #[test]
+    fn display_is_one_line_and_debug_the_full_report() {
+        let cause = std::io::Error::other("disk is full");
+        let mut status = Status::unavailable("no room").with_details_bytes(vec![0; 12]).with_source(
+            crate::Error::new(crate::Phase::Connect, "refused").with_peer("[::1]:9").with_source(cause),
+        );
+        status.metadata_mut().append("retry", "later").unwrap();
+        assert_eq!(status.to_string(), "UNAVAILABLE: no room");
+        assert_eq!(Status::cancelled("").to_string(), "CANCELLED");
+        assert_eq!(
+            format!("{status:?}"),
+            "UNAVAILABLE: no room\n  details: 12 bytes\n  metadata: {\"retry\": \"later\"}\n  \
+             caused by: could not connect to [::1]:9: refused\n  caused by: disk is full"
+        );
+    }
+
+    #[test]
+    fn the_documented_errors_convert() {
+        let cases: [(Status, Code); 7] = [
+            (crate::Error::new(crate::Phase::Tls, "x").into(), Code::Unavailable),
+            (DecodeError::new("x").into(), Code::Internal),
+            (EncodeError::too_large(5, 4).into(), Code::ResourceExhausted),
+            (EncodeError::size_mismatch(5, 4).into(), Code::Internal),
+            (EncodeError::codec("x").into(), Code::Internal),
+            (EncodeError::closed().into(), Code::Cancelled),
+            (MetadataMap::new().insert("", "").unwrap_err().into(), Code::Internal),
+        ];
+        for (status, code) in cases {
+            assert_eq!(status.code(), code);
+            assert!(!status.message().is_empty());
+            assert!(status.source().is_some(), "the cause is kept");
+        }
+    }
+
+    // wire-rules 44: both numbers.
+    #[test]
+    fn a_message_over_the_limit_says_both_numbers() {
+        let status = Status::from(EncodeError::too_large(5_000_000, 4_194_304));
+        assert!(status.message().contains("5000000") && status.message().contains("4194304"));
     }
 }
