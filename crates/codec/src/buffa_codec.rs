@@ -1,0 +1,64 @@
+//! Messages of the buffa runtime.
+
+use buffa::{DecodeOptions, EncodeSink, Message, SizeCache};
+use peregrine_core::message::LINK_THRESHOLD;
+use peregrine_core::{Codec, DecodeError, DecodeLimits, EncodeBuf, EncodeError, EncodeTarget, Payload};
+
+/// Reads and writes [`buffa::Message`]s.
+///
+/// The size is computed once, before the first byte is written (wire-rules Z3). `bytes` fields of large messages
+/// leave by reference and arrive as shares of the message's own buffer; those of small ones are copied, which costs
+/// less and pins nothing (wire-rules B5, Z1).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BuffaCodec;
+
+impl<M: Message + 'static> Codec<M> for BuffaCodec {
+    fn encode<E: EncodeTarget>(message: &M, target: &mut E) -> Result<(), EncodeError> {
+        let mut sizes = SizeCache::new();
+        let size = message.compute_size(&mut sizes);
+        let size = buffa::checked_encode_size(size).map_err(EncodeError::from_source)? as usize;
+        let mut room = target.begin(size)?;
+        if size < LINK_THRESHOLD {
+            message.write_to(&mut sizes, &mut room);
+        } else {
+            message.write_to(&mut sizes, &mut Linking(room));
+        }
+        Ok(())
+    }
+
+    fn decode(body: Payload<'_>, limits: &DecodeLimits) -> Result<M, DecodeError> {
+        let options = DecodeOptions::new().with_recursion_limit(limits.recursion);
+        match body {
+            Payload::Shared(mut bytes) if bytes.len() >= LINK_THRESHOLD => options.decode(&mut bytes),
+            body => options.decode_from_slice(body.as_slice()),
+        }
+        .map_err(DecodeError::from_source)
+    }
+}
+
+/// A sink that links large `bytes` fields instead of copying them. Not a `BufMut`, for which buffa copies.
+struct Linking<'a>(EncodeBuf<'a>);
+
+impl EncodeSink for Linking<'_> {
+    const IS_SEGMENTED: bool = true;
+
+    fn put_u8(&mut self, value: u8) {
+        self.0.put_slice(&[value]);
+    }
+
+    fn put_slice(&mut self, slice: &[u8]) {
+        self.0.put_slice(slice);
+    }
+
+    fn put_u32_le(&mut self, value: u32) {
+        self.0.put_slice(&value.to_le_bytes());
+    }
+
+    fn put_u64_le(&mut self, value: u64) {
+        self.0.put_slice(&value.to_le_bytes());
+    }
+
+    fn put_shared(&mut self, bytes: buffa::bytes::Bytes) {
+        self.0.put_shared(bytes);
+    }
+}

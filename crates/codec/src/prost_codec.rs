@@ -1,0 +1,28 @@
+//! Messages of the prost runtime.
+
+use peregrine_core::message::LINK_THRESHOLD;
+use peregrine_core::{Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload};
+use prost::Message;
+
+/// Reads and writes [`prost::Message`]s.
+///
+/// Prost's own recursion limit of 100 holds; it cannot be changed at run time. `bytes` fields of large messages
+/// leave by reference and arrive as shares of the message's own buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProstCodec;
+
+impl<M: Message + Default + 'static> Codec<M> for ProstCodec {
+    fn encode<E: EncodeTarget>(message: &M, target: &mut E) -> Result<(), EncodeError> {
+        let mut room = target.begin(message.encoded_len())?;
+        message.encode_raw(&mut room);
+        Ok(())
+    }
+
+    fn decode(body: Payload<'_>, _limits: &DecodeLimits) -> Result<M, DecodeError> {
+        match body {
+            Payload::Shared(bytes) if bytes.len() >= LINK_THRESHOLD => M::decode(bytes),
+            body => M::decode(body.as_slice()),
+        }
+        .map_err(DecodeError::from_source)
+    }
+}
