@@ -54,7 +54,7 @@ fn scan(file: &Path, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Absolute paths into private folders, as `/home/x`. A path within a URL or a longer relative path is
+/// Absolute paths into private folders, each up to the first letter below. A path within a URL or a longer relative path is
 /// something else.
 fn private_paths(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices('/').filter_map(|(at, _)| {
