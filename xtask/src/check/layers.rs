@@ -27,8 +27,7 @@ const FREE_FOLDERS: [&str; 5] = ["tests", "benches", "examples", "fuzz", "xtask"
 
 /// The pure crates and everything from outside that they may use. None of these does I/O, and none brings
 /// a dependency that does.
-const PURE: [(&str, &[&str]); 2] =
-    [
+const PURE: [(&str, &[&str]); 2] = [
     ("peregrine-http2", &["bytes"]),
     ("peregrine-core", &["base64", "bytes", "futures-core", "pin-project-lite"]),
 ];
