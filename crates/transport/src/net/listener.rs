@@ -70,10 +70,6 @@ enum Socket {
     Unix(UnixListener),
 }
 
-fn unix_peer(address: &tokio::net::unix::SocketAddr) -> PeerAddr {
-    PeerAddr::Unix(address.as_pathname().map(Into::into))
-}
-
 /// Why no connection was accepted, by what the accept loop should do about it.
 #[derive(Debug)]
 #[non_exhaustive]

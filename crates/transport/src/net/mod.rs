@@ -14,4 +14,3 @@ pub use self::connect::{ConnectError, ConnectErrorKind, connect};
 pub use self::listener::{AcceptError, Listener};
 pub use self::stream::Stream;
 pub use self::target::{IntoTarget, Target, TargetError};
-pub use peregrine_core::PeerAddr;
