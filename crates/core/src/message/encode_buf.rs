@@ -8,10 +8,6 @@ use std::collections::VecDeque;
 use bytes::buf::UninitSlice;
 use bytes::{Buf, BufMut, Bytes};
 
-/// Shared bytes of at least this size are linked instead of copied. Copying
-/// 8 KiB costs about as much as an entry of a vectored write.
-pub const LINK_THRESHOLD: usize = 8 * 1024;
-
 /// Where a codec writes one message; implements [`BufMut`](bytes::BufMut).
 ///
 /// The byte stream is `bytes` with each link `(at, piece)` spliced in before
@@ -47,6 +43,16 @@ impl<'a> EncodeBuf<'a> {
         } else {
             self.linked += piece.len();
             self.links.push_back((self.bytes.len(), piece));
+        }
+    }
+
+    /// Appends another byte stream of the same form.
+    pub(super) fn append(&mut self, bytes: &[u8], links: impl Iterator<Item = (usize, Bytes)>) {
+        let shift = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        for (at, piece) in links {
+            self.linked += piece.len();
+            self.links.push_back((shift + at, piece));
         }
     }
 
@@ -94,5 +100,94 @@ unsafe impl BufMut for EncodeBuf<'_> {
 
     fn put_bytes(&mut self, value: u8, count: usize) {
         self.bytes.put_bytes(value, count);
+    }
+}
+
+/// From this size in bytes on, shared bytes are linked instead of copied.
+/// Copying less costs no more than an entry of its own in a vectored write.
+pub const LINK_THRESHOLD: usize = 8 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The naive twin: copies everything.
+    #[derive(Default)]
+    struct Twin {
+        bytes: Vec<u8>,
+        links: VecDeque<(usize, Bytes)>,
+        expected: Vec<u8>,
+    }
+
+    impl Twin {
+        /// Does the same to a buffer and to the plain vector, then compares.
+        fn both(&mut self, buf: impl FnOnce(&mut EncodeBuf<'_>), vec: impl FnOnce(&mut Vec<u8>)) {
+            let mut room = EncodeBuf::new(&mut self.bytes, &mut self.links);
+            buf(&mut room);
+            let written = room.written();
+            let before = self.expected.len();
+            vec(&mut self.expected);
+            assert_eq!(written, self.expected.len() - before);
+            assert!(self.spliced() == self.expected);
+        }
+
+        fn spliced(&self) -> Vec<u8> {
+            let (mut out, mut from) = (Vec::new(), 0);
+            for (at, piece) in &self.links {
+                assert!(*at >= from, "links ascend");
+                out.extend_from_slice(&self.bytes[from..*at]);
+                out.extend_from_slice(piece);
+                from = *at;
+            }
+            out.extend_from_slice(&self.bytes[from..]);
+            out
+        }
+    }
+
+    #[test]
+    fn every_way_to_write_equals_a_plain_vector() {
+        let mut twin = Twin::default();
+        let sizes =
+            [0, 1, 63, 64, 65, 4_096, LINK_THRESHOLD - 1, LINK_THRESHOLD, LINK_THRESHOLD + 1, 100_000];
+        for (index, size) in sizes.into_iter().cycle().take(4 * sizes.len()).enumerate() {
+            let piece = Bytes::from(vec![index as u8; size]);
+            twin.both(|buf| buf.put_shared(piece.clone()), |vec| vec.extend_from_slice(&piece));
+            twin.both(|buf| buf.put(piece.clone()), |vec| vec.put(piece.clone()));
+            twin.both(|buf| buf.put(&piece[..]), |vec| vec.put(&piece[..]));
+            twin.both(|buf| BufMut::put_slice(buf, &piece), |vec| vec.put_slice(&piece));
+            twin.both(|buf| buf.put_bytes(7, size), |vec| vec.put_bytes(7, size));
+            twin.both(|buf| buf.put_u8(1), |vec| vec.put_u8(1));
+            twin.both(|buf| buf.put_u64_le(0x0102_0304), |vec| vec.put_u64_le(0x0102_0304));
+            let (left, right) = (piece.clone(), piece.clone());
+            twin.both(|buf| buf.put(left.chain(right)), |vec| vec.put(piece.clone().chain(piece.clone())));
+            // What a generic encoder does by way of `chunk_mut`.
+            twin.both(|buf| fill_chunks(buf, size), |vec| fill_chunks(vec, size));
+        }
+    }
+
+    fn fill_chunks(buf: &mut impl BufMut, mut left: usize) {
+        while left > 0 {
+            let chunk = buf.chunk_mut();
+            let count = chunk.len().min(left);
+            chunk[..count].copy_from_slice(&vec![5; count]);
+            // SAFETY: `count` bytes of the chunk were just written.
+            unsafe { buf.advance_mut(count) };
+            left -= count;
+        }
+    }
+
+    #[test]
+    fn only_large_shared_bytes_are_linked() {
+        let (mut bytes, mut links) = (Vec::new(), VecDeque::new());
+        let mut buf = EncodeBuf::new(&mut bytes, &mut links);
+        let large = Bytes::from(vec![1; LINK_THRESHOLD]);
+        buf.put_shared(large.clone());
+        buf.put(large.clone());
+        buf.put_shared(large.slice(1..));
+        buf.put(&large[..]);
+        BufMut::put_slice(&mut buf, &large);
+        assert_eq!(links.len(), 2);
+        assert!(links.iter().all(|(at, piece)| *at == 0 && piece.as_ptr() == large.as_ptr()));
+        assert_eq!(bytes.len(), 3 * LINK_THRESHOLD - 1);
     }
 }

@@ -1,47 +1,246 @@
 //! Bodies that hold exactly one message: requests of unary and
-//! server-streaming calls, responses of unary and client-streaming calls.
+//! server-streaming calls, responses of unary and client-streaming calls
+//! (wire-rules 45 to 48 and the table "Malformed bodies").
+//!
+//! The server and the client use [`single_message`] when the whole body lies
+//! in the read buffer, and [`UnaryBody`] when it comes in pieces. Both judge
+//! the bytes in their order, so the result does not depend on how they were
+//! cut.
 
 use crate::codec::Payload;
-use crate::message::{Deframer, Encoding};
+use crate::message::{Deframer, Encoding, PREFIX_LEN, parse_prefix};
 use crate::status::Status;
 
 /// The one message of a complete body: the fast path for a body that arrived
 /// in one piece.
 ///
 /// # Errors
-/// The table "Malformed bodies" of the wire rules.
-pub fn single_message(_body: &[u8], _encoding: Encoding, _max: usize) -> Result<Payload<'_>, Status> {
-    todo!()
+/// | body | status |
+/// |---|---|
+/// | empty | UNIMPLEMENTED |
+/// | ends inside the prefix or the message | INTERNAL |
+/// | flag that is not allowed | INTERNAL |
+/// | message over `max` bytes | RESOURCE_EXHAUSTED |
+/// | 1 to 4 bytes behind the message | INTERNAL |
+/// | a second prefix behind the message | UNIMPLEMENTED |
+pub fn single_message(body: &[u8], encoding: Encoding, max: usize) -> Result<Payload<'_>, Status> {
+    let Some(prefix) = parse_prefix(body, encoding, max)? else {
+        return Err(if body.is_empty() { no_message() } else { truncated() });
+    };
+    let rest = &body[PREFIX_LEN..];
+    if rest.len() == prefix.len {
+        return Ok(Payload::Borrowed(rest));
+    }
+    Err(match rest.len().checked_sub(prefix.len) {
+        None => truncated(),
+        Some(extra) if extra < PREFIX_LEN => trailing_bytes(extra),
+        Some(_) => second_message(),
+    })
 }
 
 /// Collects a body that arrives in several pieces; equal to [`single_message`]
 /// for every way of cutting it (wire-rules M2, M3).
+///
+/// The buffer grows with arrival, not by the claimed length (42).
 #[derive(Debug)]
 pub struct UnaryBody {
     deframer: Deframer,
+    encoding: Encoding,
+    max: usize,
+    /// What was found wrong; nothing is buffered from then on.
+    fault: Option<Status>,
 }
 
 impl UnaryBody {
-    /// For a message of at most `max` bytes.
+    /// For a message of at most `max` bytes; allocates nothing yet.
     pub fn new(encoding: Encoding, max: usize) -> Self {
-        Self { deframer: Deframer::new(encoding, max) }
+        Self { deframer: Deframer::new(encoding, max), encoding, max, fault: None }
     }
 
     /// Appends received bytes.
     ///
     /// # Errors
     /// As soon as the body is known to be wrong, for example at the prefix of a
-    /// message over the limit (wire-rules 42).
+    /// message over the limit (wire-rules 42); the same again for any later
+    /// call.
     pub fn push(&mut self, data: &[u8]) -> Result<(), Status> {
-        self.deframer.push(data);
-        todo!()
+        if self.fault.is_none() {
+            self.deframer.push(data);
+            self.fault = self.early_fault();
+        }
+        match &self.fault {
+            None => Ok(()),
+            Some(fault) => {
+                self.deframer.discard();
+                Err(fault.clone())
+            }
+        }
     }
 
     /// The body is complete.
     ///
     /// # Errors
-    /// The table "Malformed bodies" of the wire rules.
+    /// See [`single_message`].
     pub fn finish(&mut self) -> Result<Payload<'_>, Status> {
-        todo!()
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        single_message(self.deframer.unread(), self.encoding, self.max)?;
+        // Whole and alone, so it is there.
+        self.deframer.next_message()?.ok_or_else(truncated)
+    }
+
+    /// What can be said before the end: a bad prefix, or a second message.
+    fn early_fault(&self) -> Option<Status> {
+        let unread = self.deframer.unread();
+        match parse_prefix(unread, self.encoding, self.max) {
+            Err(fault) => Some(fault),
+            Ok(Some(prefix)) if unread.len() >= PREFIX_LEN + prefix.len + PREFIX_LEN => {
+                Some(second_message())
+            }
+            Ok(_) => None,
+        }
+    }
+}
+
+#[cold]
+fn no_message() -> Status {
+    Status::unimplemented("the stream ended without the one message that this kind of call has")
+}
+
+#[cold]
+fn second_message() -> Status {
+    Status::unimplemented("a second message came where this kind of call has one")
+}
+
+/// The stream ended inside a prefix or a message (wire-rules 45).
+#[cold]
+pub(crate) fn truncated() -> Status {
+    Status::internal("the stream ended in the middle of a message")
+}
+
+#[cold]
+fn trailing_bytes(extra: usize) -> Status {
+    Status::internal(format!("the stream has {extra} stray bytes behind its message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::write_prefix;
+    use crate::status::Code;
+
+    type Outcome = Result<Vec<u8>, (Code, String)>;
+
+    const MAX: usize = 100;
+
+    fn outcome(result: Result<Payload<'_>, Status>) -> Outcome {
+        match result {
+            Ok(payload) => Ok(payload.as_slice().to_vec()),
+            Err(status) => Err((status.code(), status.message().to_owned())),
+        }
+    }
+
+    fn whole(body: &[u8]) -> Outcome {
+        outcome(single_message(body, Encoding::Identity, MAX))
+    }
+
+    fn in_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
+        let mut body = UnaryBody::new(Encoding::Identity, MAX);
+        for part in parts {
+            if let Err(status) = body.push(part) {
+                let again = body.push(b"more").unwrap_err();
+                assert_eq!((again.code(), again.message()), (status.code(), status.message()));
+                assert!(body.deframer.unread().is_empty(), "nothing is buffered after a fault");
+                return Err((status.code(), status.message().to_owned()));
+            }
+        }
+        outcome(body.finish())
+    }
+
+    fn message(len: u8) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_prefix(&mut out, u32::from(len));
+        out.resize(PREFIX_LEN + usize::from(len), len);
+        out
+    }
+
+    /// The rows of the table "Malformed bodies", and what each must become.
+    fn table() -> Vec<(Vec<u8>, Result<(), Code>)> {
+        let mut rows = vec![
+            (message(0), Ok(())),
+            (message(7), Ok(())),
+            (message(MAX as u8), Ok(())),
+            (vec![], Err(Code::Unimplemented)),
+            ([message(3), message(3)].concat(), Err(Code::Unimplemented)),
+            ([message(0), message(0)].concat(), Err(Code::Unimplemented)),
+            ([message(3), message(3), message(1)].concat(), Err(Code::Unimplemented)),
+            (message(MAX as u8 + 1), Err(Code::ResourceExhausted)),
+            (vec![0, 0x80, 0, 0, 0], Err(Code::ResourceExhausted)),
+            (vec![0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3], Err(Code::ResourceExhausted)),
+            (vec![1, 0, 0, 0, 1, 9], Err(Code::Internal)),
+            (vec![2, 0, 0, 0, 1, 9], Err(Code::Internal)),
+            (vec![0x80, 0, 0, 0, 0], Err(Code::Internal)),
+            (vec![0xff; 40], Err(Code::Internal)),
+        ];
+        for len in 1..PREFIX_LEN {
+            rows.push((vec![0; len], Err(Code::Internal)));
+            rows.push(([message(3), vec![0; len]].concat(), Err(Code::Internal)));
+            rows.push(([message(3), message(3)[..len].to_vec()].concat(), Err(Code::Internal)));
+        }
+        for len in PREFIX_LEN..message(9).len() {
+            rows.push((message(9)[..len].to_vec(), Err(Code::Internal)));
+            rows.push(([message(3), message(9)[..len].to_vec()].concat(), Err(Code::Unimplemented)));
+        }
+        rows
+    }
+
+    // wire-rules 42, 45, 47, 48, "Malformed bodies"
+    #[test]
+    fn every_row_of_the_table_holds() {
+        for (body, expected) in table() {
+            let got = whole(&body).map(|_| ()).map_err(|(code, _)| code);
+            assert_eq!(got, expected, "{}", body.escape_ascii());
+        }
+    }
+
+    // wire-rules M2, M3: all 1-cut splits, all 2-cut splits, single bytes.
+    #[test]
+    fn every_split_equals_the_whole() {
+        for (body, _) in table() {
+            let expected = whole(&body);
+            let len = body.len();
+            for first in 0..=len {
+                assert_eq!(in_parts([&body[..first], &body[first..]]), expected, "cut at {first}");
+                for second in first..=len {
+                    let parts = [&body[..first], &body[first..second], b"", &body[second..]];
+                    assert_eq!(in_parts(parts), expected, "cuts at {first}, {second}");
+                }
+            }
+            assert_eq!(in_parts(body.chunks(1)), expected);
+        }
+    }
+
+    // wire-rules 42: said at the prefix, before the body comes.
+    #[test]
+    fn faults_are_known_as_early_as_possible() {
+        let mut body = UnaryBody::new(Encoding::Identity, MAX);
+        assert!(body.push(&[0, 0, 0, 0]).is_ok());
+        assert_eq!(body.push(&[101]).unwrap_err().code(), Code::ResourceExhausted);
+        let mut body = UnaryBody::new(Encoding::Identity, MAX);
+        assert!(body.push(&[&message(2)[..], &[0; 4]].concat()).is_ok());
+        assert_eq!(body.push(&[0]).unwrap_err().code(), Code::Unimplemented);
+    }
+
+    #[test]
+    fn a_large_body_is_handed_out_with_its_buffer() {
+        let mut wire = Vec::new();
+        write_prefix(&mut wire, 100_000);
+        wire.resize(PREFIX_LEN + 100_000, 1);
+        let mut body = UnaryBody::new(Encoding::Identity, 1 << 20);
+        for part in wire.chunks(16_384) {
+            body.push(part).unwrap();
+        }
+        assert!(matches!(body.finish(), Ok(Payload::Shared(bytes)) if bytes.len() == 100_000));
     }
 }
