@@ -43,6 +43,7 @@ impl fmt::Display for ConnectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let who = match self.blame {
             Blame::Peer => "the peer broke HTTP/2",
+            Blame::NotHttp2 => return write!(f, "{} instead of HTTP/2", self.reason),
             Blame::Limit => "the peer exceeded a limit",
             Blame::Timeout => "the peer did not answer in time",
             Blame::Local => "the connection was ended on this side",
@@ -59,6 +60,8 @@ impl Error for ConnectionError {}
 pub enum Blame {
     /// The peer broke a rule of the protocol.
     Peer,
+    /// The peer speaks another protocol; the reason names it. No GOAWAY was sent.
+    NotHttp2,
     /// The peer asked for more work than a limit of ours allows.
     Limit,
     /// The peer did not answer within a timeout of ours.

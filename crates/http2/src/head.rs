@@ -20,6 +20,7 @@ pub struct Head {
     pseudo: [Option<Range>; PSEUDO_COUNT],
     status: Option<u16>,
     list_size: usize,
+    content_length: Option<u64>,
     attachment: OnceLock<Box<Attachment>>,
 }
 
@@ -139,6 +140,15 @@ impl Head {
     /// The value of a pseudo-header field.
     pub(crate) fn pseudo(&self, pseudo: Pseudo) -> Option<&[u8]> {
         self.pseudo[pseudo as usize].map(|range| &self.bytes[range.start as usize..range.end as usize])
+    }
+
+    /// The number in `content-length`, if the engine found one.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        self.content_length
+    }
+
+    pub(crate) fn set_content_length(&mut self, length: u64) {
+        self.content_length = Some(length);
     }
 
     /// Makes room once for a block of about `bytes` octets.

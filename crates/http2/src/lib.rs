@@ -1,5 +1,19 @@
-//! A sans-IO HTTP/2 engine.
-#![expect(clippy::todo, dead_code, reason = "the bodies of the connection follow")]
+//! A sans-IO HTTP/2 engine (RFC 9113): octets, commands and the time go in; events and octets come out.
+//!
+//! [`Connection`] is the whole protocol for one connection, either end. It does no I/O, reads no clock, draws no random
+//! numbers and holds no waker, so one owner drives it, in a runtime or in a test. It knows nothing of gRPC.
+//!
+//! | module | what |
+//! |---|---|
+//! | `connection` | the machine: what arrives, what is asked for, settings, shutdown, timers |
+//! | `stream` | states, queues and the slab of streams |
+//! | `schedule` | which stream sends next |
+//! | `output` | what the socket gets, gathered for one vectored write |
+//! | [`frame`] | the frame types as they are on the wire |
+//! | [`hpack`] | header compression |
+//! | `memo` | decoded header blocks by their octets |
+//! | `flow` | windows |
+//! | `limits` | how much work a peer can cause |
 
 pub mod error_code;
 pub mod frame;
@@ -8,7 +22,12 @@ pub mod stream_id;
 
 mod connection;
 mod error;
+mod flow;
 mod head;
+mod limits;
+mod memo;
+mod output;
+mod schedule;
 mod stream;
 
 pub use self::{

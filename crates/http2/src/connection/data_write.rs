@@ -1,34 +1,292 @@
-//! Room for stream data, filled in by the upper layer.
+//! Stream data that leaves: the direct way into the output, the queue, and the frames made from queues.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::Connection;
+use super::{Connection, Event};
+use crate::StreamKey;
 use crate::error::StreamError;
+use crate::stream::{SendHalf, Stream, Waiting};
 
 /// Room for an exact number of octets of stream data, made by [`Connection::write_data`]: fill the
 /// [`buffers`](Self::buffers), then [`commit`](Self::commit). Dropped without that, nothing is sent.
 #[derive(Debug)]
 #[must_use = "without commit() nothing is sent"]
 pub struct DataWrite<'c> {
-    _connection: &'c mut Connection,
+    connection: &'c mut Connection,
+    key: StreamKey,
+    len: usize,
+    place: Place,
+    /// Lengths of the buffers before the write, or before the frame header that was appended for it.
+    undo: (usize, usize),
+    /// Lengths of the buffers before the data.
+    start: (usize, usize),
+}
+
+/// Where the octets go.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Into a DATA frame at the end of the output, whose header is here.
+    Output { header_at: usize },
+    /// Into the stream's queue.
+    Queue,
+    /// Nowhere any more: committed or rolled back.
+    Done,
 }
 
 impl DataWrite<'_> {
     /// Where the octets go: append to both at will, touch nothing that is already there.
     ///
     /// The stream of octets is the vector with each linked `(at, bytes)` spliced in before `vector[at]`; `at`
-    /// counts from the start of the vector, what was in it before included, and never decreases.
+    /// counts from the start of the vector, what was in it before included, and never decreases. Linked `bytes` must
+    /// not be empty.
     pub fn buffers(&mut self) -> (&mut Vec<u8>, &mut VecDeque<(usize, Bytes)>) {
-        todo!()
+        if matches!(self.place, Place::Output { .. }) {
+            return self.connection.output.buffers();
+        }
+        match self.connection.streams.get_mut(self.key) {
+            Some(stream) => stream.queue.buffers(),
+            // Cannot happen while this value holds the connection; the output would be rolled back.
+            None => self.connection.output.buffers(),
+        }
     }
 
     /// Sends what was written.
     ///
     /// # Errors
     /// [`StreamError::LengthMismatch`] if it is not exactly the announced length; nothing is sent then.
-    pub fn commit(self) -> Result<(), StreamError> {
-        todo!()
+    pub fn commit(mut self) -> Result<(), StreamError> {
+        let start = self.start;
+        let (bytes, links) = self.buffers();
+        let plain = bytes.len().saturating_sub(start.0);
+        let linked: usize = links.range(start.1.min(links.len())..).map(|(_, link)| link.len()).sum();
+        let written = plain + linked;
+        if written != self.len {
+            return Err(StreamError::LengthMismatch { announced: self.len, written });
+        }
+        if written == 0 {
+            // An empty frame would only cost the peer's patience; dropping takes the header back.
+            return Ok(());
+        }
+        let place = std::mem::replace(&mut self.place, Place::Done);
+        let (key, len) = (self.key, self.len);
+        let connection = &mut *self.connection;
+        let Some(stream) = connection.streams.get_mut(key) else { return Err(StreamError::Gone) };
+        if let Place::Output { header_at } = place {
+            stream.send_window.spend(len);
+            connection.send_window.spend(len);
+            connection.output.seal_data(header_at, key.id(), len, linked);
+        } else {
+            stream.queue.on_written(len);
+            connection.schedule.push_if_ready(key, stream);
+        }
+        Ok(())
     }
 }
+
+impl Drop for DataWrite<'_> {
+    fn drop(&mut self) {
+        match self.place {
+            Place::Output { .. } => self.connection.output.roll_back(self.undo),
+            Place::Queue => {
+                if let Some(stream) = self.connection.streams.get_mut(self.key) {
+                    stream.queue.roll_back(self.undo);
+                }
+            }
+            Place::Done => {}
+        }
+    }
+}
+
+impl Connection {
+    /// Makes room for exactly `len` octets of stream data. Never refuses for lack of window.
+    ///
+    /// Written straight into the output when nothing waits, the windows allow it and one frame holds it, growing the
+    /// stream's previous DATA frame if that is still the end of the output: small messages share frames. Otherwise
+    /// into the stream's queue, from where [`poll_output`](Self::poll_output) takes it.
+    ///
+    /// # Errors
+    /// [`StreamError::Gone`], [`StreamError::Ended`], or [`StreamError::OutOfOrder`] before the head.
+    pub fn write_data(&mut self, key: StreamKey, len: usize) -> Result<DataWrite<'_>, StreamError> {
+        let stream = self.streams.get(key).ok_or(StreamError::Gone)?;
+        check_open(stream)?;
+        let direct = stream.queue.is_empty()
+            && self.schedule.is_empty()
+            && len <= stream.send_window.available()
+            && len <= self.send_window.available()
+            && len <= self.max_data_frame()
+            && self.output.len() < self.config.write_buffer_high_water;
+        let (place, undo, start) = if direct {
+            let undo = self.output.mark();
+            let growable = self.output.growable(key.id(), len, self.max_data_frame());
+            let header_at = growable.unwrap_or_else(|| self.output.reserve_header());
+            (Place::Output { header_at }, undo, self.output.mark())
+        } else {
+            let mark = stream.queue.mark();
+            (Place::Queue, mark, mark)
+        };
+        Ok(DataWrite { connection: self, key, len, place, undo, start })
+    }
+
+    /// Ends our side of the stream, after what is queued: on the last DATA frame if that is still ours to change.
+    ///
+    /// # Errors
+    /// [`StreamError::Gone`], [`StreamError::Ended`], or [`StreamError::OutOfOrder`] before the head.
+    pub fn end_stream(&mut self, key: StreamKey) -> Result<(), StreamError> {
+        let stream = self.streams.get_mut(key).ok_or(StreamError::Gone)?;
+        check_open(stream)?;
+        if stream.queue.is_empty() {
+            self.output.end_stream(key.id());
+            self.on_send_ended(key);
+        } else {
+            stream.send = SendHalf::Ending;
+        }
+        Ok(())
+    }
+
+    /// Moves queued stream data to the output, as windows and the high-water mark allow. True if there is output.
+    pub fn poll_output(&mut self) -> bool {
+        while self.output.len() < self.config.write_buffer_high_water && self.send_window.available() > 0 {
+            let Some(key) = self.schedule.pop() else { break };
+            self.send_one(key);
+        }
+        !self.output.is_empty()
+    }
+
+    /// One DATA frame from the queue of a stream, with what belongs behind it if the queue is empty then.
+    fn send_one(&mut self, key: StreamKey) {
+        let max_frame = self.max_data_frame();
+        let max = max_frame.min(self.send_window.available());
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        stream.scheduled = false;
+        let len = stream.queue.len().min(max).min(stream.send_window.available());
+        if len == 0 {
+            return;
+        }
+        let header_at = match self.output.growable(key.id(), len, max_frame) {
+            Some(header_at) => header_at,
+            None => self.output.reserve_header(),
+        };
+        let linked = stream.queue.take_into(len, &mut self.output);
+        self.output.seal_data(header_at, key.id(), len, linked);
+        stream.send_window.spend(len);
+        self.send_window.spend(len);
+        let below_mark = stream.queue.len() < self.config.send_buffer_per_stream;
+        self.schedule.push_if_ready(key, stream);
+        if stream.queue.is_empty() {
+            self.on_queue_sent(key);
+        }
+        if below_mark {
+            self.on_below_mark(key);
+        }
+    }
+
+    /// Everything queued on the stream is in the output: what was waiting behind it follows.
+    pub(super) fn on_queue_sent(&mut self, key: StreamKey) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        let reset_after = stream.reset_after;
+        if stream.send == SendHalf::Ending {
+            match stream.trailers.take() {
+                Some(trailers) => self.write_block(key.id(), true, |encoder, out| {
+                    encoder.encode_block(trailers.fields(), out);
+                }),
+                None => self.output.end_stream(key.id()),
+            }
+            self.on_send_ended(key);
+        }
+        if let Some(code) = reset_after {
+            self.reset(key, code);
+        }
+    }
+
+    /// False if the stream's queue or the output is above its mark; [`Event::Writable`] comes when it is not. False
+    /// without an event for a stream that is gone.
+    pub fn poll_writable(&mut self, key: StreamKey) -> bool {
+        let Some(stream) = self.streams.get_mut(key) else { return false };
+        let room_in_queue = stream.queue.len() < self.config.send_buffer_per_stream;
+        let room_in_output = self.output.len() < self.config.write_buffer_high_water;
+        if room_in_queue && room_in_output {
+            return true;
+        }
+        if stream.waiting == Waiting::No {
+            stream.waiting = Waiting::Queue;
+            if room_in_queue {
+                stream.waiting = Waiting::Output;
+                self.writable_later.push(key);
+            }
+        }
+        false
+    }
+
+    /// The stream's queue has room: tell the upper layer, as soon as the output has room too.
+    fn on_below_mark(&mut self, key: StreamKey) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        if stream.waiting != Waiting::Queue {
+            return;
+        }
+        if self.output.len() < self.config.write_buffer_high_water {
+            stream.waiting = Waiting::No;
+            self.events.push_back(Event::Writable { stream: key });
+        } else {
+            stream.waiting = Waiting::Output;
+            self.writable_later.push(key);
+        }
+    }
+
+    /// The output has become shorter: streams that waited for that may go on.
+    pub(super) fn on_output_taken(&mut self) {
+        if self.writable_later.is_empty() || self.output.len() >= self.config.write_buffer_high_water {
+            return;
+        }
+        for key in self.writable_later.drain(..) {
+            let Some(stream) = self.streams.get_mut(key) else { continue };
+            if stream.queue.len() < self.config.send_buffer_per_stream {
+                stream.waiting = Waiting::No;
+                self.events.push_back(Event::Writable { stream: key });
+            } else {
+                // Filled up since; `send_one` will come across it.
+                stream.waiting = Waiting::Queue;
+            }
+        }
+    }
+
+    /// Octets of stream data not yet in the output.
+    pub fn queued(&self, key: StreamKey) -> usize {
+        self.streams.get(key).map_or(0, |stream| stream.queue.len())
+    }
+
+    /// Drops what waits on the stream: data not yet in the output, trailers and the end behind it, a
+    /// [`reset_when_sent`](Self::reset_when_sent). The stream is as if that had never been written, so other trailers
+    /// can be sent at once (a deadline). True if that cuts a write in two, so that the peer is left with part of a
+    /// message.
+    pub fn discard_queued_data(&mut self, key: StreamKey) -> bool {
+        let Some(stream) = self.streams.get_mut(key) else { return false };
+        if stream.send == SendHalf::Ending {
+            stream.send = SendHalf::Open;
+        }
+        stream.trailers = None;
+        stream.reset_after = None;
+        let cut = stream.queue.discard();
+        self.on_below_mark(key);
+        cut
+    }
+
+    /// The largest DATA frame we send: what the peer takes, but not so much that other streams have to wait for it.
+    #[inline]
+    fn max_data_frame(&self) -> usize {
+        (self.peer.max_frame_size as usize).min(FAIR_FRAME)
+    }
+}
+
+/// Data may only follow the head and must come before the end.
+fn check_open(stream: &Stream) -> Result<(), StreamError> {
+    match stream.send {
+        SendHalf::HeadDue => Err(StreamError::OutOfOrder),
+        SendHalf::Open if stream.reset_after.is_none() => Ok(()),
+        SendHalf::Open | SendHalf::Ending | SendHalf::Ended => Err(StreamError::Ended),
+    }
+}
+
+/// Octets a stream may send before it is another stream's turn.
+const FAIR_FRAME: usize = 64 * 1024;

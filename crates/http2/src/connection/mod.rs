@@ -1,268 +1,174 @@
 //! One HTTP/2 connection as a machine: octets, commands and the time go in, events and octets come out.
+//!
+//! This file has the state and its construction. `input` dispatches what arrives (`headers`, `data_read`, `settings`,
+//! `goaway` have the larger frame types), `commands` and `data_write` have what the owner asks for, `timeouts` the clock.
 
+mod commands;
 mod config;
+mod data_read;
 mod data_write;
 mod event;
+mod fields;
+mod goaway;
+mod headers;
+mod ids;
+mod input;
+mod settings;
+mod timeouts;
 
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::time::Instant;
 
 pub use self::config::{Config, LimitConfig, Rate, Role};
 pub use self::data_write::DataWrite;
 pub use self::event::{Event, Initiator, Progress};
-use crate::error::{ConnectionError, OpenError, StreamError};
-use crate::{CachedBlock, ErrorCode, Field, StreamKey};
+use self::goaway::Shutdown;
+use self::headers::PartialBlock;
+use self::ids::StreamIds;
+use self::settings::{DEFAULT_TABLE_SIZE, DEFAULT_WINDOW_SIZE, PeerSettings};
+use self::timeouts::Timers;
+use crate::flow::{RecvWindow, Window};
+use crate::hpack::{Decoder, Encoder};
+use crate::limits::Limits;
+use crate::memo::Memo;
+use crate::output::Output;
+use crate::schedule::Schedule;
+use crate::stream::Store;
+use crate::{StreamId, StreamKey};
 
 /// An HTTP/2 connection without I/O, clock or randomness (RFC 9113).
 ///
 /// The owner loops: give it what the socket has with [`handle_input`](Self::handle_input) until that consumes
-/// nothing more, act on each event, drain [`poll_event`](Self::poll_event), then
-/// [`poll_output`](Self::poll_output) and write [`output_slices`](Self::output_slices), then wait for the socket,
+/// nothing more, acting on each event and draining [`poll_event`](Self::poll_event); then
+/// [`poll_output`](Self::poll_output), write [`output_slices`](Self::output_slices) and
+/// [`advance_output`](Self::advance_output), drain [`poll_event`](Self::poll_event) once more; then wait for the socket,
 /// for [`next_timeout`](Self::next_timeout) or for a command of its own.
 #[derive(Debug)]
 pub struct Connection {
     role: Role,
+    config: Config,
+    phase: Phase,
+    shutdown: Shutdown,
+    /// From the peer's GOAWAY.
+    peer_last_stream: Option<StreamId>,
+    peer: PeerSettings,
+    timers: Timers,
+    limits: Limits,
+
+    decoder: Decoder,
+    memo: Memo,
+    /// A header block that is not complete yet.
+    partial: Option<Box<PartialBlock>>,
+    encoder: Encoder,
+
+    ids: StreamIds,
+    streams: Store,
+    schedule: Schedule,
+    /// What the connection may send.
+    send_window: Window,
+    /// What the peer may send on the connection.
+    recv_window: RecvWindow,
+    /// What the peer may send on a new stream.
+    recv_window_size: u32,
+
+    output: Output,
+    events: VecDeque<Event<'static>>,
+    /// Streams whose own queue has room and which wait for the output to have some.
+    writable_later: Vec<StreamKey>,
+    last_fault: &'static str,
+}
+
+/// How far the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Server: the client's preface is due.
+    AwaitPreface,
+    /// The peer's first SETTINGS are due.
+    AwaitSettings,
+    /// Anything goes.
+    Ready,
+    /// GOAWAY is queued, nothing that arrives counts any more.
+    Over,
 }
 
 impl Connection {
     /// Starts a connection: the client's preface, SETTINGS and the connection's window are queued as output.
     pub fn new(role: Role, config: Config, now: Instant) -> Self {
-        let _ = (config, now);
-        Connection { role }
-    }
-
-    /// Parses at most one complete frame from the front of `input`. Call again with the rest until it consumes 0.
-    ///
-    /// # Errors
-    /// The connection is over; its GOAWAY is queued. Write the output, read what the peer still sends, close.
-    pub fn handle_input<'a>(
-        &mut self,
-        input: &'a [u8],
-        now: Instant,
-    ) -> Result<Progress<'a>, ConnectionError> {
-        let _ = (input, now);
-        todo!()
-    }
-
-    /// To be called when [`next_timeout`](Self::next_timeout) has passed.
-    ///
-    /// # Errors
-    /// The peer let a timeout pass; as for [`handle_input`](Self::handle_input).
-    pub fn handle_timeout(&mut self, now: Instant) -> Result<(), ConnectionError> {
-        let _ = now;
-        todo!()
-    }
-
-    /// When to call [`handle_timeout`](Self::handle_timeout).
-    pub fn next_timeout(&self) -> Option<Instant> {
-        todo!()
+        let mut connection = Connection {
+            role,
+            phase: match role {
+                Role::Client => Phase::AwaitSettings,
+                Role::Server => Phase::AwaitPreface,
+            },
+            shutdown: Shutdown::Serving,
+            peer_last_stream: None,
+            peer: PeerSettings::new(),
+            timers: Timers::new(&config, now),
+            limits: Limits::new(&config.limits, now),
+            decoder: Decoder::new(config.header_table_size as usize),
+            memo: Memo::new(config.hash_seed),
+            partial: None,
+            encoder: Encoder::new(config.hash_seed),
+            ids: StreamIds::new(role),
+            streams: Store::new(config.hash_seed),
+            schedule: Schedule::default(),
+            send_window: Window::new(DEFAULT_WINDOW_SIZE),
+            recv_window: RecvWindow::new(config.connection_window_size.max(DEFAULT_WINDOW_SIZE)),
+            // Until the peer acknowledges our SETTINGS it may still go by the default, if that allows more.
+            recv_window_size: config.initial_window_size.max(DEFAULT_WINDOW_SIZE),
+            output: Output::default(),
+            events: VecDeque::new(),
+            writable_later: Vec::new(),
+            last_fault: "",
+            config,
+        };
+        if role == Role::Client {
+            connection.output.frames().extend_from_slice(input::PREFACE);
+        }
+        connection.encoder.set_peer_limit(connection.config.header_table_size.min(DEFAULT_TABLE_SIZE));
+        connection.write_first_settings();
+        connection
     }
 
     /// Events that no frame just parsed has caused. Drain after every other call that may cause some.
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        todo!()
-    }
-
-    /// Moves queued stream data to the output, as windows and the high-water mark allow. True if there is output.
-    pub fn poll_output(&mut self) -> bool {
-        todo!()
+        loop {
+            match self.events.pop_front()? {
+                // The stream may have ended since.
+                Event::Writable { stream } if self.streams.get(stream).is_none() => {}
+                event => return Some(event),
+            }
+        }
     }
 
     /// Fills `slices` with the front of the output; returns how many are filled.
     pub fn output_slices<'s>(&'s self, slices: &mut [IoSlice<'s>]) -> usize {
-        let _ = slices;
-        todo!()
+        self.output.slices(slices)
     }
 
     /// Takes `written` octets off the front of the output.
     pub fn advance_output(&mut self, written: usize) {
-        let _ = written;
-        todo!()
+        self.output.advance(written);
+        self.on_output_taken();
     }
 
     /// Octets of output not yet taken.
     pub fn output_len(&self) -> usize {
-        todo!()
-    }
-
-    /// Client: whether [`open`](Self::open) would succeed now.
-    pub fn can_open(&self) -> bool {
-        let _ = self.role;
-        todo!()
-    }
-
-    /// Client: opens a stream with the head of a request.
-    ///
-    /// # Errors
-    /// As [`OpenError`] says; nothing is sent then.
-    pub fn open<'f, I>(&mut self, fields: I, end_stream: bool) -> Result<StreamKey, OpenError>
-    where
-        I: Iterator<Item = Field<'f>> + Clone,
-    {
-        let _ = (fields, end_stream);
-        todo!()
-    }
-
-    /// Like [`open`](Self::open), for a head that is sent again and again.
-    ///
-    /// # Errors
-    /// As [`OpenError`] says; nothing is sent then.
-    pub fn open_cached<'f, I>(
-        &mut self,
-        block: &mut CachedBlock,
-        fields: impl FnOnce() -> I,
-        end_stream: bool,
-    ) -> Result<StreamKey, OpenError>
-    where
-        I: Iterator<Item = Field<'f>> + Clone,
-    {
-        let _ = (block, fields(), end_stream);
-        todo!()
-    }
-
-    /// Sends a head or, after the head, trailers (`end_stream` must be set). Trailers wait behind queued data.
-    ///
-    /// # Errors
-    /// As [`StreamError`] says; nothing is sent then.
-    pub fn send_headers<'f, I>(
-        &mut self,
-        key: StreamKey,
-        fields: I,
-        end_stream: bool,
-    ) -> Result<(), StreamError>
-    where
-        I: Iterator<Item = Field<'f>> + Clone,
-    {
-        let _ = (key, fields, end_stream);
-        todo!()
-    }
-
-    /// Like [`send_headers`](Self::send_headers), for a block that is sent again and again.
-    ///
-    /// # Errors
-    /// As [`StreamError`] says; nothing is sent then.
-    pub fn send_cached_headers<'f, I>(
-        &mut self,
-        key: StreamKey,
-        block: &mut CachedBlock,
-        fields: impl FnOnce() -> I,
-        end_stream: bool,
-    ) -> Result<(), StreamError>
-    where
-        I: Iterator<Item = Field<'f>> + Clone,
-    {
-        let _ = (key, block, fields(), end_stream);
-        todo!()
-    }
-
-    /// Makes room for exactly `len` octets of stream data. Never refuses for lack of window.
-    ///
-    /// # Errors
-    /// As [`StreamError`] says.
-    pub fn write_data(&mut self, key: StreamKey, len: usize) -> Result<DataWrite<'_>, StreamError> {
-        let _ = (key, len);
-        todo!()
-    }
-
-    /// Ends our side of the stream, after what is queued.
-    ///
-    /// # Errors
-    /// As [`StreamError`] says.
-    pub fn end_stream(&mut self, key: StreamKey) -> Result<(), StreamError> {
-        let _ = key;
-        todo!()
-    }
-
-    /// False if the stream's queue or the output is above its mark; [`Event::Writable`] comes when it is not.
-    pub fn poll_writable(&mut self, key: StreamKey) -> bool {
-        let _ = key;
-        todo!()
-    }
-
-    /// Octets of stream data not yet in the output.
-    pub fn queued(&self, key: StreamKey) -> usize {
-        let _ = key;
-        todo!()
-    }
-
-    /// Drops what is queued and sends RST_STREAM now, whatever the windows.
-    pub fn reset(&mut self, key: StreamKey, code: ErrorCode) {
-        let _ = (key, code);
-        todo!()
-    }
-
-    /// Sends RST_STREAM once everything queued is in the output, if the peer has not ended its side by then. What
-    /// the peer sends on the stream meanwhile is dropped and credited.
-    pub fn reset_when_sent(&mut self, key: StreamKey, code: ErrorCode) {
-        let _ = (key, code);
-        todo!()
-    }
-
-    /// Drops data not yet in the output. True if some data of the stream has already gone to the output and some
-    /// was dropped, so that a message may be cut.
-    pub fn discard_queued_data(&mut self, key: StreamKey) -> bool {
-        let _ = key;
-        todo!()
-    }
-
-    /// Gives the peer `bytes` octets of stream window back.
-    pub fn release(&mut self, key: StreamKey, bytes: usize) {
-        let _ = (key, bytes);
-        todo!()
-    }
-
-    /// Whether the peer has ended its side (or the stream is gone).
-    pub fn is_remote_ended(&self, key: StreamKey) -> bool {
-        let _ = key;
-        todo!()
-    }
-
-    /// Whether the stream is still there.
-    pub fn is_open(&self, key: StreamKey) -> bool {
-        let _ = key;
-        todo!()
-    }
-
-    /// Sends PING; [`Event::Pong`] brings the answer.
-    pub fn ping(&mut self, payload: [u8; 8]) {
-        let _ = payload;
-        todo!()
-    }
-
-    /// Takes no new streams and lets the present ones finish (RFC 9113, 6.8).
-    pub fn graceful_shutdown(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
-    }
-
-    /// Sends GOAWAY now; the connection is over.
-    pub fn abort(&mut self, code: ErrorCode, debug: &str) {
-        let _ = (code, debug);
-        todo!()
-    }
-
-    /// Streams not yet ended.
-    pub fn open_streams(&self) -> usize {
-        todo!()
-    }
-
-    /// Whether no new streams are possible: either side has sent GOAWAY, or ids are used up.
-    pub fn is_going_away(&self) -> bool {
-        todo!()
-    }
-
-    /// Whether the connection is going away and no stream is left: write the output and close.
-    pub fn is_drained(&self) -> bool {
-        todo!()
-    }
-
-    /// The peer's SETTINGS_MAX_HEADER_LIST_SIZE, if it sent one.
-    pub fn peer_max_header_list_size(&self) -> Option<u32> {
-        todo!()
+        self.output.len()
     }
 
     /// Gives memory kept for reuse back to the allocator; for connections that have gone quiet.
     pub fn trim(&mut self) {
-        todo!()
+        self.output.trim();
+        self.memo.trim();
+        self.streams.trim();
+        self.schedule.trim();
+        self.ids.trim();
+        self.events.shrink_to_fit();
+        self.writable_later.shrink_to_fit();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! DATA that arrives, and the credit that goes back for it (RFC 9113, 6.1, 6.9).
+
+use std::time::Instant;
+
+use super::headers::TOO_LITTLE_DATA;
+use super::input::Fault;
+use super::{Connection, Event};
+use crate::error::ConnectionError;
+use crate::frame::{Data, WindowUpdate};
+use crate::stream::{RecvHalf, UNKNOWN_LENGTH};
+use crate::{ErrorCode, StreamId, StreamKey};
+
+impl Connection {
+    pub(super) fn handle_data<'a>(
+        &mut self,
+        frame: Data<'a>,
+        now: Instant,
+    ) -> Result<Option<Event<'a>>, Fault> {
+        let Data { stream: id, data, end_stream, .. } = frame;
+        let len = frame.flow_controlled_len();
+        self.on_connection_received(len)?;
+        let Some(key) = self.streams.find(id) else {
+            self.on_stray_frame(id, "DATA on a closed stream")?;
+            return Ok(None);
+        };
+        let fault = |code, reason| Fault::stream(id, code, reason);
+        let Some(stream) = self.streams.get_mut(key) else { return Ok(None) };
+        match stream.recv {
+            RecvHalf::Open => {}
+            RecvHalf::HeadDue => {
+                return Err(fault(ErrorCode::PROTOCOL_ERROR, "DATA before the response head"));
+            }
+            RecvHalf::Ended => return Err(fault(ErrorCode::STREAM_CLOSED, "DATA after END_STREAM")),
+        }
+        // wire-rules 83
+        if stream.recv_window.on_received(len).is_err() {
+            return Err(fault(ErrorCode::FLOW_CONTROL_ERROR, "DATA beyond the stream's window"));
+        }
+        if stream.expected != UNKNOWN_LENGTH {
+            // 8.1.1
+            let left = stream.expected.checked_sub(data.len() as u64);
+            stream.expected =
+                left.ok_or(fault(ErrorCode::PROTOCOL_ERROR, "more data than content-length says"))?;
+            if end_stream && stream.expected != 0 {
+                return Err(fault(ErrorCode::PROTOCOL_ERROR, TOO_LITTLE_DATA));
+            }
+        }
+        let unwanted = stream.reset_after.is_some();
+        if end_stream {
+            stream.recv = RecvHalf::Ended;
+            self.remove_if_closed(key);
+        } else {
+            if data.is_empty() {
+                self.limits.on_empty_data(now)?;
+            }
+            // wire-rules 85: padding goes back at once; so does what nobody wants to see
+            let used = if unwanted { len } else { len - data.len() };
+            if used > 0 {
+                self.release(key, used);
+            }
+        }
+        let silent = unwanted || (data.is_empty() && !end_stream);
+        Ok((!silent).then_some(Event::Data { stream: key, data, end_stream }))
+    }
+
+    /// Gives the peer `bytes` octets of stream window back. Small amounts are gathered until half a window is due.
+    pub fn release(&mut self, key: StreamKey, bytes: usize) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        // A peer that has ended its side needs no window.
+        if stream.recv != RecvHalf::Ended
+            && let Some(increment) = stream.recv_window.release(bytes)
+        {
+            WindowUpdate { stream: key.id(), increment }.encode(self.output.frames());
+        }
+    }
+
+    /// The connection's window is credited on receipt, whatever becomes of the data: it bounds what is in flight, the
+    /// windows of the streams bound what is buffered. So no stream can starve another, and nothing leaks when frames
+    /// are ignored.
+    fn on_connection_received(&mut self, len: usize) -> Result<(), ConnectionError> {
+        if self.recv_window.on_received(len).is_err() {
+            return Err(ConnectionError::peer(
+                ErrorCode::FLOW_CONTROL_ERROR,
+                "DATA beyond the connection's window",
+            ));
+        }
+        if let Some(increment) = self.recv_window.release(len) {
+            WindowUpdate { stream: StreamId::CONNECTION, increment }.encode(self.output.frames());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! Header blocks that arrive: assembly from HEADERS and CONTINUATION, decoding or the memo, and what they mean to the
+//! stream. Called by `connection::input`.
+//!
+//! Every block is decoded whatever becomes of its stream, for the compression table's sake (RFC 9113, 4.3).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::fields::{Built, HeadBuilder, Malformed};
+use super::goaway::Shutdown;
+use super::ids::Absent;
+use super::input::Fault;
+use super::{Connection, Event, Role};
+use crate::error::ConnectionError;
+use crate::frame::{Continuation, Headers};
+use crate::limits::calm;
+use crate::memo::BlockKind;
+use crate::stream::{RecvHalf, SendHalf, UNKNOWN_LENGTH};
+use crate::{ErrorCode, Head, StreamId, StreamKey};
+
+/// A block whose end has not come yet. No other frame may come in between (6.10).
+#[derive(Debug)]
+pub(super) struct PartialBlock {
+    stream: StreamId,
+    end_stream: bool,
+    malformed: Option<Malformed>,
+    block: Vec<u8>,
+    /// CONTINUATION frames so far.
+    frames: u32,
+}
+
+/// A complete block.
+struct Arrived<'b> {
+    stream: StreamId,
+    block: &'b [u8],
+    end_stream: bool,
+    /// It came in one frame; others are too rare to be worth a place in the memo.
+    whole: bool,
+    /// What is wrong with the frame beside the block.
+    malformed: Option<Malformed>,
+}
+
+/// What a well-formed block decodes to.
+enum List {
+    Stored(Arc<Head>),
+    /// Longer than we accept; its size.
+    TooLarge(usize),
+}
+
+type Decoded = Result<List, Malformed>;
+
+impl Connection {
+    pub(super) fn handle_headers(
+        &mut self,
+        frame: Headers<'_>,
+        now: Instant,
+    ) -> Result<Option<Event<'static>>, Fault> {
+        let itself = frame.dependency.is_some_and(|dependency| dependency.parent == frame.stream);
+        // RFC 7540, 5.3.1; RFC 9113 only deprecates the fields.
+        let malformed = itself.then_some("stream depends on itself");
+        let Headers { stream, end_stream, fragment, .. } = frame;
+        if frame.end_headers {
+            return self
+                .on_block(&Arrived { stream, block: fragment, end_stream, whole: true, malformed }, now);
+        }
+        self.partial = Some(Box::new(PartialBlock {
+            stream,
+            end_stream,
+            malformed,
+            block: fragment.to_vec(),
+            frames: 0,
+        }));
+        Ok(None)
+    }
+
+    pub(super) fn handle_continuation(
+        &mut self,
+        frame: Continuation<'_>,
+        now: Instant,
+    ) -> Result<Option<Event<'static>>, Fault> {
+        let Some(mut partial) = self.partial.take() else {
+            return Err(
+                ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, "CONTINUATION without HEADERS").into()
+            );
+        };
+        // wire-rules 28, 87
+        partial.frames += 1;
+        if partial.frames > self.limits.continuation_frames {
+            return Err(calm("continuation_frames").into());
+        }
+        if partial.block.len() + frame.fragment.len() > self.config.limits.header_list_hard_cap as usize {
+            return Err(calm("header_list_hard_cap").into());
+        }
+        partial.block.extend_from_slice(frame.fragment);
+        if !frame.end_headers {
+            self.partial = Some(partial);
+            return Ok(None);
+        }
+        let PartialBlock { stream, end_stream, malformed, block, .. } = *partial;
+        self.on_block(&Arrived { stream, block: &block, end_stream, whole: false, malformed }, now)
+    }
+
+    /// The stream whose block must be continued by the next frame.
+    pub(super) fn awaits_continuation(&self) -> Option<StreamId> {
+        self.partial.as_ref().map(|partial| partial.stream)
+    }
+
+    fn on_block(&mut self, arrived: &Arrived<'_>, now: Instant) -> Result<Option<Event<'static>>, Fault> {
+        if let Some(key) = self.streams.find(arrived.stream) {
+            return match self.streams.get(key).map(|stream| stream.recv) {
+                Some(RecvHalf::HeadDue) => self.on_response(key, arrived, now),
+                Some(RecvHalf::Open) => self.on_trailers(key, arrived),
+                Some(RecvHalf::Ended) | None => {
+                    self.decode_for_table(arrived.block)?;
+                    Err(Fault::stream(arrived.stream, ErrorCode::STREAM_CLOSED, "HEADERS after END_STREAM"))
+                }
+            };
+        }
+        if self.ids.is_new(arrived.stream) { self.on_request(arrived) } else { self.on_stray_block(arrived) }
+    }
+
+    /// Server: a client opens a stream.
+    fn on_request(&mut self, arrived: &Arrived<'_>) -> Result<Option<Event<'static>>, Fault> {
+        let id = arrived.stream;
+        self.ids.on_peer_opened(id);
+        let decoded = self.decode(BlockKind::Request, arrived)?;
+        if self.shutdown == Shutdown::Final {
+            // 6.8: streams above the one that GOAWAY named are ignored.
+            return Ok(None);
+        }
+        self.ids.on_accepted();
+        // wire-rules 82, RFC 9113 5.1.2. Not counted as provoked: the client may not know our limit yet.
+        if self.config.max_concurrent_streams.is_some_and(|limit| self.streams.len() >= limit as usize) {
+            self.write_reset(id, ErrorCode::REFUSED_STREAM);
+            self.on_reply_queued()?;
+            return Ok(None);
+        }
+        let (list, expected) = judge_head(decoded, arrived, false)?;
+        let recv = if arrived.end_stream { RecvHalf::Ended } else { RecvHalf::Open };
+        let (send_window, recv_window) = (self.peer.initial_window_size, self.recv_window_size);
+        let key = self.streams.insert(id, (SendHalf::HeadDue, recv), send_window, recv_window);
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.expected = expected;
+        }
+        Ok(Some(self.head_event(key, list, arrived.end_stream)))
+    }
+
+    /// Client: a response head, informational or final.
+    fn on_response(
+        &mut self,
+        key: StreamKey,
+        arrived: &Arrived<'_>,
+        now: Instant,
+    ) -> Result<Option<Event<'static>>, Fault> {
+        let malformed = |reason| Err(Fault::stream(arrived.stream, ErrorCode::PROTOCOL_ERROR, reason));
+        let decoded = self.decode(BlockKind::Response, arrived)?;
+        let status = match &decoded {
+            Ok(List::Stored(head)) => head.status().unwrap_or(0),
+            _ => 0,
+        };
+        // wire-rules 56
+        if (100..200).contains(&status) {
+            self.limits.on_housekeeping(now)?;
+            return match status {
+                _ if arrived.end_stream => malformed("informational response with END_STREAM"),
+                101 => malformed("101 does not exist in HTTP/2"), // 8.6
+                _ => Ok(None),
+            };
+        }
+        let Some(stream) = self.streams.get_mut(key) else { return Ok(None) };
+        // RFC 9110, 8.6: here content-length speaks of a body that is not sent.
+        let bodiless = stream.bodiless || status == 204 || status == 304;
+        let (list, expected) = judge_head(decoded, arrived, bodiless)?;
+        stream.expected = expected;
+        stream.recv = if arrived.end_stream { RecvHalf::Ended } else { RecvHalf::Open };
+        let unwanted = stream.reset_after.is_some();
+        self.remove_if_closed(key);
+        Ok((!unwanted).then(|| self.head_event(key, list, arrived.end_stream)))
+    }
+
+    /// Either side: the block after the data.
+    fn on_trailers(
+        &mut self,
+        key: StreamKey,
+        arrived: &Arrived<'_>,
+    ) -> Result<Option<Event<'static>>, Fault> {
+        let malformed = |reason| Err(Fault::stream(arrived.stream, ErrorCode::PROTOCOL_ERROR, reason));
+        let decoded = self.decode(BlockKind::Trailers, arrived)?;
+        // 8.1, wire-rules 51
+        if !arrived.end_stream {
+            return malformed("second HEADERS without END_STREAM");
+        }
+        let list = match (decoded, arrived.malformed) {
+            (Ok(list), None) => list,
+            (Err(reason), _) | (_, Some(reason)) => return malformed(reason),
+        };
+        let Some(stream) = self.streams.get_mut(key) else { return Ok(None) };
+        if stream.expected != UNKNOWN_LENGTH && stream.expected != 0 {
+            return malformed(TOO_LITTLE_DATA);
+        }
+        stream.recv = RecvHalf::Ended;
+        let unwanted = stream.reset_after.is_some();
+        self.remove_if_closed(key);
+        Ok((!unwanted).then(|| match list {
+            List::Stored(head) => Event::Trailers { stream: key, head },
+            List::TooLarge(_) => self.head_event(key, list, true),
+        }))
+    }
+
+    /// A block for a stream that is not there.
+    fn on_stray_block(&mut self, arrived: &Arrived<'_>) -> Result<Option<Event<'static>>, Fault> {
+        let id = arrived.stream;
+        let broken = |reason| Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, reason).into());
+        match self.ids.absent(id) {
+            // 5.1.1, wire-rules 88
+            Absent::Idle if self.role == Role::Server => {
+                return broken("a client opened a stream with an even id");
+            }
+            Absent::Idle => return broken("HEADERS on an idle stream"),
+            Absent::Skipped => return broken("a client opened a stream below an earlier one"),
+            Absent::Reset | Absent::Closed => {}
+        }
+        self.decode_for_table(arrived.block)?;
+        self.on_stray_frame(id, "HEADERS on a closed stream")?;
+        Ok(None)
+    }
+
+    /// Looks the block up or decodes it.
+    fn decode(&mut self, kind: BlockKind, arrived: &Arrived<'_>) -> Result<Decoded, ConnectionError> {
+        let generation = self.decoder.table_generation();
+        // A block that must begin with a table size update cannot be the one that is remembered.
+        if arrived.whole
+            && !self.decoder.update_due()
+            && let Some(head) = self.memo.find(kind, arrived.block, generation)
+        {
+            return Ok(Ok(List::Stored(head)));
+        }
+        let limit = self.config.max_header_list_size as usize;
+        let mut builder = HeadBuilder::new(kind, limit, arrived.block.len());
+        self.decoder
+            .decode(arrived.block, &mut |field| builder.push(field))
+            .map_err(|error| ConnectionError::peer(ErrorCode::COMPRESSION_ERROR, error.reason()))?;
+        self.check_hard_cap(builder.size())?;
+        Ok(match builder.finish() {
+            Built::Malformed(reason) => Err(reason),
+            Built::TooLarge(size) => Ok(List::TooLarge(size)),
+            Built::Head(head) => {
+                let head = Arc::new(head);
+                if arrived.whole && self.decoder.table_generation() == generation {
+                    self.memo.store(kind, arrived.block, &head, generation);
+                }
+                Ok(List::Stored(head))
+            }
+        })
+    }
+
+    /// Decodes a block that nobody waits for: the next one may refer to what it puts in the table.
+    fn decode_for_table(&mut self, block: &[u8]) -> Result<(), ConnectionError> {
+        let mut size = 0_usize;
+        self.decoder
+            .decode(block, &mut |field| size = size.saturating_add(field.size()))
+            .map_err(|error| ConnectionError::peer(ErrorCode::COMPRESSION_ERROR, error.reason()))?;
+        self.check_hard_cap(size)
+    }
+
+    /// Up to here the peer gets an answer to its call, beyond it the connection ends.
+    // wire-rules 28
+    fn check_hard_cap(&self, list_size: usize) -> Result<(), ConnectionError> {
+        if list_size > self.config.limits.header_list_hard_cap as usize {
+            return Err(calm("header_list_hard_cap"));
+        }
+        Ok(())
+    }
+
+    fn head_event(&self, stream: StreamKey, list: List, end_stream: bool) -> Event<'static> {
+        match list {
+            List::Stored(head) => Event::Headers { stream, head, end_stream },
+            List::TooLarge(size) => {
+                let limit = self.config.max_header_list_size as usize;
+                Event::HeadersTooLarge { stream, size, limit, end_stream }
+            }
+        }
+    }
+}
+
+/// Refuses what is malformed; answers how many octets of data the head promises. `bodiless`: `content-length` speaks of
+/// data that is not sent.
+fn judge_head(decoded: Decoded, arrived: &Arrived<'_>, bodiless: bool) -> Result<(List, u64), Fault> {
+    let malformed = |reason| Fault::stream(arrived.stream, ErrorCode::PROTOCOL_ERROR, reason);
+    let list = match (decoded, arrived.malformed) {
+        (Ok(list), None) => list,
+        (Err(reason), _) | (_, Some(reason)) => return Err(malformed(reason)),
+    };
+    let length = match &list {
+        List::Stored(head) if !bodiless => head.content_length(),
+        _ => None,
+    };
+    if arrived.end_stream && length.is_some_and(|length| length != 0) {
+        return Err(malformed(TOO_LITTLE_DATA));
+    }
+    Ok((list, length.unwrap_or(UNKNOWN_LENGTH)))
+}
+
+/// RFC 9113, 8.1.1.
+pub(super) const TOO_LITTLE_DATA: &str = "less data than content-length says";

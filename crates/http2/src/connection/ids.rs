@@ -1,0 +1,173 @@
+//! Stream ids: which come next, which were used, which were reset by us lately (RFC 9113, 5.1.1).
+//!
+//! The slab holds streams that live; this is what the engine remembers of all others, in bounded space.
+
+use std::collections::VecDeque;
+
+use super::Role;
+use crate::StreamId;
+
+/// The ids of one connection.
+#[derive(Debug)]
+pub(super) struct StreamIds {
+    role: Role,
+    /// Client: for the next stream; `None` when they are used up.
+    next: Option<StreamId>,
+    /// Server: the highest id the peer has used.
+    highest: StreamId,
+    /// Server: the highest id that was handed to the upper layer or answered; what GOAWAY says.
+    accepted: StreamId,
+    /// Server: ranges of ids the client stepped over, which closed them unused (5.1.1).
+    skipped: VecDeque<(StreamId, StreamId)>,
+    /// Streams we reset, oldest first: the peer may have sent frames on them before it knew (5.4.2).
+    reset: VecDeque<StreamId>,
+}
+
+/// What the engine knows of an id that has no stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absent {
+    /// Never used.
+    Idle,
+    /// Stepped over by its owner.
+    Skipped,
+    /// Reset by us lately: frames on it are no offence.
+    Reset,
+    /// Closed by both sides, or reset by the peer.
+    Closed,
+}
+
+impl StreamIds {
+    pub(super) fn new(role: Role) -> Self {
+        StreamIds {
+            role,
+            next: Some(StreamId::FIRST_CLIENT),
+            highest: StreamId::CONNECTION,
+            accepted: StreamId::CONNECTION,
+            skipped: VecDeque::new(),
+            reset: VecDeque::new(),
+        }
+    }
+
+    /// Client: the id the next stream will get.
+    pub(super) fn next(&self) -> Option<StreamId> {
+        self.next
+    }
+
+    /// Client: the id of [`next`](Self::next) is used.
+    pub(super) fn on_opened(&mut self) {
+        self.next = self.next.and_then(StreamId::next);
+    }
+
+    /// Server: the client began a stream; the id must be above all earlier ones.
+    pub(super) fn on_peer_opened(&mut self, id: StreamId) {
+        let expected = match self.highest.value() {
+            0 => StreamId::FIRST_CLIENT.value(),
+            highest => highest + 2,
+        };
+        if id.value() > expected {
+            if self.skipped.len() == MAX_SKIPPED {
+                self.skipped.pop_front();
+            }
+            self.skipped.push_back((StreamId::new(expected), id));
+        }
+        self.highest = id;
+    }
+
+    /// Server: the stream opened last will be answered.
+    pub(super) fn on_accepted(&mut self) {
+        self.accepted = self.highest;
+    }
+
+    /// Server: what a GOAWAY may promise.
+    pub(super) fn accepted(&self) -> StreamId {
+        self.accepted
+    }
+
+    /// Server: whether this id begins a new stream.
+    #[inline]
+    pub(super) fn is_new(&self, id: StreamId) -> bool {
+        self.role == Role::Server && id.is_client_initiated() && id > self.highest
+    }
+
+    /// We sent RST_STREAM.
+    pub(super) fn on_reset(&mut self, id: StreamId) {
+        if self.reset.len() == MAX_RESET {
+            self.reset.pop_front();
+        }
+        self.reset.push_back(id);
+    }
+
+    /// What is known of an id without a stream.
+    pub(super) fn absent(&self, id: StreamId) -> Absent {
+        let used = match self.role {
+            Role::Server => id <= self.highest,
+            Role::Client => self.next.is_none_or(|next| id < next),
+        };
+        if !id.is_client_initiated() || !used {
+            Absent::Idle
+        } else if self.reset.contains(&id) {
+            Absent::Reset
+        } else if self.skipped.iter().any(|(from, until)| (*from..*until).contains(&id)) {
+            Absent::Skipped
+        } else {
+            Absent::Closed
+        }
+    }
+
+    /// Forgets what only matters while frames are in flight.
+    pub(super) fn trim(&mut self) {
+        self.reset = VecDeque::new();
+        self.skipped.shrink_to_fit();
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_next(&mut self, next: StreamId) {
+        self.next = Some(next);
+    }
+}
+
+/// Reset streams remembered: what a peer with full windows on every stream can have in flight.
+const MAX_RESET: usize = 512;
+
+/// Gaps remembered. Real clients leave none.
+const MAX_SKIPPED: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::Absent::{Closed, Idle, Reset, Skipped};
+    use super::*;
+
+    #[test]
+    fn a_server_tells_apart_what_became_of_an_id() {
+        let mut ids = StreamIds::new(Role::Server);
+        ids.on_peer_opened(StreamId::new(1));
+        ids.on_peer_opened(StreamId::new(7));
+        ids.on_reset(StreamId::new(7));
+        let absent = [1, 2, 3, 5, 7, 9].map(|id| ids.absent(StreamId::new(id)));
+        assert_eq!(absent, [Closed, Idle, Skipped, Skipped, Reset, Idle]);
+        assert!(
+            ids.is_new(StreamId::new(9)) && !ids.is_new(StreamId::new(7)) && !ids.is_new(StreamId::new(10))
+        );
+    }
+
+    #[test]
+    fn a_client_runs_out_of_ids_at_the_highest() {
+        let mut ids = StreamIds::new(Role::Client);
+        ids.set_next(StreamId::MAX);
+        assert_eq!(ids.absent(StreamId::MAX), Idle);
+        ids.on_opened();
+        assert_eq!(ids.next(), None);
+        assert_eq!(ids.absent(StreamId::MAX), Closed);
+        assert_eq!(ids.absent(StreamId::new(2)), Idle);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut ids = StreamIds::new(Role::Server);
+        for id in 0..10_000 {
+            ids.on_peer_opened(StreamId::new(id * 4 + 1));
+            ids.on_reset(StreamId::new(id * 4 + 1));
+        }
+        assert!(ids.reset.len() <= MAX_RESET && ids.skipped.len() <= MAX_SKIPPED);
+    }
+}

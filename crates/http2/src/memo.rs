@@ -1,0 +1,228 @@
+//! The header-block memo: while the peer's dynamic table stays the same, the same octets decode to the same head, so
+//! they are looked up instead of decoded, validated and stored again.
+//!
+//! Asked and filled by `connection::headers` for blocks that came in one frame. A hit costs a hash, a comparison and a
+//! reference count. What upper layers attached to the [`Head`] comes with it.
+
+use std::sync::Arc;
+
+use crate::Head;
+use crate::hpack::hash::seeded_hash;
+
+/// Decoded blocks by their octets. Bounded in entries and octets.
+#[derive(Debug)]
+pub(crate) struct Memo {
+    seed: u64,
+    /// State of the decoder's table for which the entries hold.
+    generation: u64,
+    entries: Vec<Entry>,
+    /// Open addressing over `entries`: position + 1, 0 is free. Empty until the first entry.
+    table: Vec<u8>,
+    /// The entry found last; a peer that makes the same call again and again is served without hashing.
+    last: usize,
+    /// Heap octets of all entries.
+    footprint: usize,
+    /// Hashes of blocks that were missed lately: only a block seen twice is worth keeping.
+    missed: [u64; MISSED],
+}
+
+/// What a block is; the same octets may be valid as one and malformed as the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockKind {
+    Request,
+    Response,
+    Trailers,
+}
+
+#[derive(Debug)]
+struct Entry {
+    hash: u64,
+    kind: BlockKind,
+    block: Box<[u8]>,
+    head: Arc<Head>,
+}
+
+impl Entry {
+    #[inline]
+    fn is(&self, kind: BlockKind, block: &[u8]) -> bool {
+        self.kind == kind && *self.block == *block
+    }
+}
+
+impl Memo {
+    pub(crate) fn new(seed: u64) -> Self {
+        Memo {
+            seed,
+            generation: 0,
+            entries: Vec::new(),
+            table: Vec::new(),
+            last: 0,
+            footprint: 0,
+            missed: [0; MISSED],
+        }
+    }
+
+    /// The head that `block` decodes to while the decoder's table is at `generation`.
+    #[inline]
+    pub(crate) fn find(&mut self, kind: BlockKind, block: &[u8], generation: u64) -> Option<Arc<Head>> {
+        if self.generation != generation {
+            self.clear();
+            self.generation = generation;
+            return None;
+        }
+        if let Some(entry) = self.entries.get(self.last)
+            && entry.is(kind, block)
+        {
+            return Some(Arc::clone(&entry.head));
+        }
+        if self.entries.is_empty() {
+            return None;
+        }
+        self.find_hashed(kind, block)
+    }
+
+    /// Keeps `head` for `block`, unless it is seen for the first time. The caller has checked that decoding left the
+    /// table at `generation`.
+    pub(crate) fn store(&mut self, kind: BlockKind, block: &[u8], head: &Arc<Head>, generation: u64) {
+        let hash = seeded_hash(self.seed, block);
+        let missed = &mut self.missed[(hash >> 32) as usize % MISSED];
+        if *missed != hash {
+            *missed = hash;
+            return;
+        }
+        let footprint = size_of::<Entry>() + block.len() + head.footprint();
+        if footprint > MAX_FOOTPRINT {
+            return;
+        }
+        if self.generation != generation
+            || self.entries.len() == MAX_ENTRIES
+            || self.footprint + footprint > MAX_FOOTPRINT
+        {
+            self.clear();
+            self.generation = generation;
+        }
+        if self.table.is_empty() {
+            self.table.resize(TABLE, 0);
+        }
+        let mut slot = hash as usize % TABLE;
+        while self.table[slot] != 0 {
+            slot = (slot + 1) % TABLE;
+        }
+        self.last = self.entries.len();
+        self.entries.push(Entry { hash, kind, block: block.into(), head: Arc::clone(head) });
+        self.table[slot] = self.entries.len() as u8;
+        self.footprint += footprint;
+    }
+
+    /// Gives the memory back.
+    pub(crate) fn trim(&mut self) {
+        self.clear();
+        self.entries = Vec::new();
+        self.table = Vec::new();
+    }
+
+    fn find_hashed(&mut self, kind: BlockKind, block: &[u8]) -> Option<Arc<Head>> {
+        let hash = seeded_hash(self.seed, block);
+        let mut slot = hash as usize % TABLE;
+        while let Some(position) = usize::from(self.table[slot]).checked_sub(1) {
+            let entry = &self.entries[position];
+            if entry.hash == hash && entry.is(kind, block) {
+                self.last = position;
+                return Some(Arc::clone(&entry.head));
+            }
+            slot = (slot + 1) % TABLE;
+        }
+        None
+    }
+
+    fn clear(&mut self) {
+        if !self.entries.is_empty() {
+            self.entries.clear();
+            self.table.fill(0);
+            self.footprint = 0;
+        }
+    }
+}
+
+/// Most entries kept; when they are full all are dropped, since a peer with more distinct blocks gains nothing.
+const MAX_ENTRIES: usize = 64;
+
+/// Most heap octets kept.
+const MAX_FOOTPRINT: usize = 64 * 1024;
+
+/// Slots of the table: at most half are in use, so that a probe ends soon.
+const TABLE: usize = 2 * MAX_ENTRIES;
+
+const MISSED: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Field;
+
+    fn head(value: &[u8]) -> Arc<Head> {
+        Arc::new(Head::from_fields([Field::new(b"x", value)]))
+    }
+
+    /// Stores past the first-sight filter.
+    fn keep(memo: &mut Memo, kind: BlockKind, block: &[u8], head: &Arc<Head>, generation: u64) {
+        memo.store(kind, block, head, generation);
+        memo.store(kind, block, head, generation);
+    }
+
+    #[test]
+    fn a_block_is_kept_from_its_second_sight_on() {
+        let mut memo = Memo::new(1);
+        let first = head(b"1");
+        memo.store(BlockKind::Request, b"block", &first, 0);
+        assert!(memo.find(BlockKind::Request, b"block", 0).is_none());
+        memo.store(BlockKind::Request, b"block", &first, 0);
+        let found = memo.find(BlockKind::Request, b"block", 0).unwrap();
+        assert!(Arc::ptr_eq(&found, &first));
+    }
+
+    #[test]
+    fn a_changed_table_makes_every_entry_invalid() {
+        let mut memo = Memo::new(1);
+        keep(&mut memo, BlockKind::Request, b"block", &head(b"1"), 0);
+        assert!(memo.find(BlockKind::Request, b"block", 1).is_none());
+        assert!(memo.find(BlockKind::Request, b"block", 0).is_none());
+        keep(&mut memo, BlockKind::Request, b"block", &head(b"2"), 2);
+        assert!(memo.find(BlockKind::Request, b"block", 2).is_some());
+    }
+
+    #[test]
+    fn the_same_octets_are_kept_apart_by_kind() {
+        let mut memo = Memo::new(1);
+        keep(&mut memo, BlockKind::Response, b"block", &head(b"1"), 0);
+        assert!(memo.find(BlockKind::Trailers, b"block", 0).is_none());
+        assert!(memo.find(BlockKind::Response, b"block", 0).is_some());
+    }
+
+    #[test]
+    fn memory_stays_bounded_whatever_is_stored() {
+        let mut memo = Memo::new(7);
+        for number in 0..1000_u32 {
+            let block = number.to_be_bytes();
+            keep(&mut memo, BlockKind::Request, &block, &head(&[b'a'; 2000]), 0);
+            assert!(memo.find(BlockKind::Request, &block, 0).is_some());
+            assert!(memo.entries.len() <= MAX_ENTRIES && memo.footprint <= MAX_FOOTPRINT);
+        }
+        keep(&mut memo, BlockKind::Request, b"huge", &head(&vec![b'a'; MAX_FOOTPRINT]), 0);
+        assert!(memo.find(BlockKind::Request, b"huge", 0).is_none());
+    }
+
+    #[test]
+    fn many_blocks_are_all_found() {
+        let mut memo = Memo::new(3);
+        let blocks: Vec<_> =
+            (0..MAX_ENTRIES as u64).map(|number| (number * 0x0101_0101).to_le_bytes()).collect();
+        for block in &blocks {
+            keep(&mut memo, BlockKind::Request, block, &head(block), 0);
+        }
+        for block in &blocks {
+            let found = memo.find(BlockKind::Request, block, 0).unwrap();
+            assert_eq!(found.field(b"x"), Some(&block[..]));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Which stream may send next: round robin over the streams that have data and window, one frame each
+//! (wire-rules 84: no stream holds up another). Run by [`Connection::poll_output`](crate::Connection::poll_output).
+
+use std::collections::VecDeque;
+
+use crate::StreamKey;
+use crate::stream::Stream;
+
+/// The ring of streams that have queued data and a window for it.
+///
+/// Invariant: a stream with queued data and window is in the ring exactly once, marked `scheduled`; entries of streams
+/// that are gone are skipped when their turn comes.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    ring: VecDeque<StreamKey>,
+}
+
+impl Schedule {
+    /// Adds the stream at the end, if it has something to send and may.
+    #[inline]
+    pub(crate) fn push_if_ready(&mut self, key: StreamKey, stream: &mut Stream) {
+        if !stream.scheduled && !stream.queue.is_empty() && stream.send_window.available() > 0 {
+            stream.scheduled = true;
+            self.ring.push_back(key);
+        }
+    }
+
+    /// Whose turn it is. The caller clears `scheduled`.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<StreamKey> {
+        self.ring.pop_front()
+    }
+
+    /// Nobody waits for a turn.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ring.clear();
+    }
+
+    pub(crate) fn trim(&mut self) {
+        self.ring.shrink_to_fit();
+    }
+}

@@ -1,0 +1,318 @@
+//! The slab of streams and the map from ids to it.
+//!
+//! Entries are used again, so a warm connection opens and closes streams without allocating; the map is open addressing
+//! over small ids that grow, one probe for nearly every frame.
+
+use super::{RecvHalf, SendHalf, SendQueue, StreamKey};
+use crate::flow::{RecvWindow, Window};
+use crate::{ErrorCode, Head, StreamId};
+
+/// Everything the engine knows about one stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// 0 if the entry is free.
+    pub(crate) id: StreamId,
+    pub(crate) send: SendHalf,
+    pub(crate) recv: RecvHalf,
+    /// In the ring of `schedule`.
+    pub(crate) scheduled: bool,
+    pub(crate) waiting: Waiting,
+    /// Client: the request was HEAD, so `content-length` promises nothing (RFC 9110, 9.3.2).
+    pub(crate) bodiless: bool,
+    /// What we may send.
+    pub(crate) send_window: Window,
+    pub(crate) recv_window: RecvWindow,
+    /// Octets of DATA that `content-length` says are still to come; [`UNKNOWN_LENGTH`] without one.
+    pub(crate) expected: u64,
+    pub(crate) queue: SendQueue,
+    /// Wait behind the queue; encoded when they go out, since blocks must be written in the order they are encoded.
+    pub(crate) trailers: Option<Box<Head>>,
+    /// RST_STREAM to send when the queue and the trailers are out.
+    pub(crate) reset_after: Option<ErrorCode>,
+}
+
+/// What stands between the upper layer and the `Event::Writable` it was told to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// Nobody waits.
+    No,
+    /// The stream's queue is above its mark.
+    Queue,
+    /// The output is above its mark.
+    Output,
+}
+
+/// [`Stream::expected`] of a stream without `content-length`.
+pub(crate) const UNKNOWN_LENGTH: u64 = u64::MAX;
+
+impl Stream {
+    /// No more frames in either direction but those the RFC allows on closed streams.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.send == SendHalf::Ended && self.recv == RecvHalf::Ended
+    }
+}
+
+/// The streams of a connection.
+#[derive(Debug)]
+pub(crate) struct Store {
+    entries: Vec<Stream>,
+    /// Indices of free entries.
+    free: Vec<u32>,
+    ids: IdMap,
+}
+
+impl Store {
+    pub(crate) fn new(seed: u64) -> Self {
+        Store { entries: Vec::new(), free: Vec::new(), ids: IdMap::new(seed) }
+    }
+
+    /// Streams that are open or half-closed.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.len == 0
+    }
+
+    /// Adds a stream. The id must be new.
+    pub(crate) fn insert(
+        &mut self,
+        id: StreamId,
+        (send, recv): (SendHalf, RecvHalf),
+        send_window: u32,
+        recv_window: u32,
+    ) -> StreamKey {
+        let stream = Stream {
+            id,
+            send,
+            recv,
+            scheduled: false,
+            waiting: Waiting::No,
+            bodiless: false,
+            send_window: Window::new(send_window),
+            recv_window: RecvWindow::new(recv_window),
+            expected: UNKNOWN_LENGTH,
+            queue: SendQueue::default(),
+            trailers: None,
+            reset_after: None,
+        };
+        let index = if let Some(index) = self.free.pop() {
+            self.entries[index as usize] = stream;
+            index
+        } else {
+            self.entries.push(stream);
+            (self.entries.len() - 1) as u32
+        };
+        self.ids.insert(id, index);
+        StreamKey::new(index, id)
+    }
+
+    /// Removes a stream and all that is queued on it. A stale key removes nothing.
+    pub(crate) fn remove(&mut self, key: StreamKey) {
+        if let Some(stream) = self.get_mut(key) {
+            stream.id = StreamId::CONNECTION;
+            stream.queue = SendQueue::default();
+            stream.trailers = None;
+            self.ids.remove(key.id());
+            self.free.push(key.index() as u32);
+        }
+    }
+
+    /// The key of the stream with this id, if it is there.
+    #[inline]
+    pub(crate) fn find(&self, id: StreamId) -> Option<StreamKey> {
+        Some(StreamKey::new(self.ids.find(id)?, id))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, key: StreamKey) -> Option<&Stream> {
+        self.entries.get(key.index()).filter(|stream| stream.id == key.id())
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, key: StreamKey) -> Option<&mut Stream> {
+        self.entries.get_mut(key.index()).filter(|stream| stream.id == key.id())
+    }
+
+    /// All streams, in no particular order.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (StreamKey, &mut Stream)> {
+        let live = self.entries.iter_mut().enumerate().filter(|(_, stream)| !stream.id.is_connection());
+        live.map(|(index, stream)| (StreamKey::new(index as u32, stream.id), stream))
+    }
+
+    /// Removes every stream.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.free.clear();
+        self.ids.clear();
+    }
+
+    /// Gives memory back if no stream is open.
+    pub(crate) fn trim(&mut self) {
+        if self.is_empty() {
+            self.entries = Vec::new();
+            self.free = Vec::new();
+            self.ids.slots = Vec::new();
+        }
+    }
+}
+
+/// Stream ids to slab indices: open addressing, linear probing, at most half full. The hash is seeded because the peer
+/// chooses the ids.
+#[derive(Debug)]
+struct IdMap {
+    seed: u64,
+    /// A power of two of them, or none. Id 0 is a free slot.
+    slots: Vec<(StreamId, u32)>,
+    len: usize,
+}
+
+impl IdMap {
+    fn new(seed: u64) -> Self {
+        IdMap { seed, slots: Vec::new(), len: 0 }
+    }
+
+    #[inline]
+    fn home(&self, id: StreamId) -> usize {
+        let mixed = (self.seed ^ u64::from(id.value())).wrapping_mul(MIX);
+        (mixed >> 32) as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    fn find(&self, id: StreamId) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mut at = self.home(id);
+        loop {
+            let (found, index) = self.slots[at];
+            if found == id {
+                return Some(index);
+            }
+            if found.is_connection() {
+                return None;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    fn insert(&mut self, id: StreamId, index: u32) {
+        if (self.len + 1) * 2 > self.slots.len() {
+            let slots = vec![(StreamId::CONNECTION, 0); (self.slots.len() * 2).max(8)];
+            for (id, index) in std::mem::replace(&mut self.slots, slots) {
+                if !id.is_connection() {
+                    self.place(id, index);
+                }
+            }
+        }
+        self.place(id, index);
+        self.len += 1;
+    }
+
+    fn place(&mut self, id: StreamId, index: u32) {
+        let mut at = self.home(id);
+        while !self.slots[at].0.is_connection() {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.slots[at] = (id, index);
+    }
+
+    fn remove(&mut self, id: StreamId) {
+        if self.slots.is_empty() {
+            return;
+        }
+        let mask = self.slots.len() - 1;
+        let mut gap = self.home(id);
+        while self.slots[gap].0 != id {
+            if self.slots[gap].0.is_connection() {
+                return;
+            }
+            gap = (gap + 1) & mask;
+        }
+        self.len -= 1;
+        // Entries behind the gap that probed across it move up, so that no probe stops short of its entry.
+        let mut at = gap;
+        loop {
+            at = (at + 1) & mask;
+            let (id, _) = self.slots[at];
+            if id.is_connection() {
+                break;
+            }
+            let home = self.home(id);
+            if at.wrapping_sub(home) & mask >= at.wrapping_sub(gap) & mask {
+                self.slots[gap] = self.slots[at];
+                gap = at;
+            }
+        }
+        self.slots[gap] = (StreamId::CONNECTION, 0);
+    }
+
+    fn clear(&mut self) {
+        self.slots.fill((StreamId::CONNECTION, 0));
+        self.len = 0;
+    }
+}
+
+/// Odd, its bits evenly mixed: the fraction of the golden ratio.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn insert(store: &mut Store, id: u32) -> StreamKey {
+        store.insert(StreamId::new(id), (SendHalf::Open, RecvHalf::Open), 10, 10)
+    }
+
+    #[test]
+    fn an_index_is_used_again_and_old_keys_stay_dead() {
+        let mut store = Store::new(1);
+        let first = insert(&mut store, 1);
+        store.remove(first);
+        let second = insert(&mut store, 3);
+        assert_eq!(first.index(), second.index());
+        assert!(store.get(first).is_none() && store.get(second).is_some());
+        store.remove(first);
+        assert_eq!(store.len(), 1);
+        assert_eq!(store.find(StreamId::new(3)), Some(second));
+        assert_eq!(store.find(StreamId::new(1)), None);
+    }
+
+    #[test]
+    fn the_map_agrees_with_a_plain_one() {
+        for seed in 0..20 {
+            let mut random = seed;
+            let mut map = IdMap::new(seed);
+            let mut plain = HashMap::new();
+            for step in 0..2000_u32 {
+                random = (random + 1).wrapping_mul(MIX);
+                random ^= random >> 29;
+                let id = StreamId::new(((random >> 8) as u32 % 200) * 2 + 1);
+                if random & 1 == 0 {
+                    plain.entry(id).or_insert_with(|| {
+                        map.insert(id, step);
+                        step
+                    });
+                } else {
+                    map.remove(id);
+                    plain.remove(&id);
+                }
+                assert_eq!(map.find(id), plain.get(&id).copied());
+                assert_eq!(map.len, plain.len());
+            }
+            for (id, index) in plain {
+                assert_eq!(map.find(id), Some(index));
+            }
+        }
+    }
+
+    #[test]
+    fn an_open_stream_stays_small() {
+        assert!(size_of::<Stream>() <= 300, "{}", size_of::<Stream>());
+    }
+}
