@@ -23,6 +23,7 @@ pub(super) fn clippy(project: &Project<'_>) -> anyhow::Result<Vec<Finding>> {
         "clippy",
         "--quiet",
         "--workspace",
+        "--all-features",
         "--all-targets",
         "--",
         "--deny=warnings",
@@ -33,7 +34,14 @@ pub(super) fn doc(project: &Project<'_>) -> anyhow::Result<Vec<Finding>> {
     judge(
         project
             .workspace
-            .cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"])
+            .cargo(&[
+                "doc",
+                "--quiet",
+                "--workspace",
+                "--all-features",
+                "--no-deps",
+                "--document-private-items",
+            ])
             .env("RUSTDOCFLAGS", "--deny=warnings"),
     )
 }

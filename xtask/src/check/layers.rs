@@ -9,9 +9,10 @@ use super::{Finding, Project};
 use crate::workspace::{DependencyKind, Package};
 
 /// Our crates by layer. Whatever is not listed must be a program, a test or a tool (see [`FREE_FOLDERS`]).
-const LAYERS: [(&str, u8); 10] = [
+const LAYERS: [(&str, u8); 11] = [
     ("peregrine-http2", 0),
     ("peregrine-core", 0),
+    ("peregrine-codec", 1),
     ("peregrine-build", 2),
     ("peregrine-transport", 2),
     ("peregrine-client", 3),

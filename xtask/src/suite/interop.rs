@@ -9,7 +9,7 @@ mod peer;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use self::peer::Peer;
+use self::peer::{Launch, Peer};
 use super::Run;
 use crate::process::{self, Server};
 use crate::report::tail;
@@ -46,9 +46,17 @@ pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
         if columns.is_empty() && !stops {
             continue;
         }
-        if let Err(error) = against(run, server, &columns, stops) {
-            let count = columns.iter().map(|column| column.cases.len()).sum::<usize>() + usize::from(stops);
-            run.results.unavailable(count, &format!("interop/*-to-{server}"), &format!("{error:#}"));
+        let launch = match server.server(run) {
+            Ok(launch) => launch,
+            Err(error) => {
+                let count =
+                    columns.iter().map(|column| column.cases.len()).sum::<usize>() + usize::from(stops);
+                cannot_start(run, server, count, &format!("interop/*-to-{server}"), &error);
+                continue;
+            }
+        };
+        if let Err(error) = against(run, server, &launch, &columns, stops) {
+            run.results.fail(&format!("interop/*-to-{server}"), &format!("{error:#}"));
         }
     }
     Ok(())
@@ -79,17 +87,31 @@ fn can(client: Peer, server: Peer, case: &str) -> bool {
     !(client == Peer::Tonic && server == Peer::Tonic && case == "timeout_on_sleeping_server")
 }
 
-/// Starts `server` once and lets every column's client run against it. Fails if the server is not to be had.
-fn against(run: &mut Run<'_>, server: Peer, columns: &[Column], stops: bool) -> anyhow::Result<()> {
-    let launch = server.server(run)?;
+/// A foreign program that is not to be had is one thing, code in this tree that does not build another.
+fn cannot_start(run: &mut Run<'_>, peer: Peer, count: usize, id: &str, error: &anyhow::Error) {
+    let reason = format!("{error:#}");
+    match peer {
+        Peer::GrpcGo | Peer::Grpcio => run.results.unavailable(count, id, &reason),
+        Peer::Peregrine | Peer::Tonic => run.results.fail_many(count, id, &reason),
+    }
+}
+
+/// Starts `server` once and lets every column's client run against it.
+fn against(
+    run: &mut Run<'_>,
+    server: Peer,
+    launch: &Launch,
+    columns: &[Column],
+    stops: bool,
+) -> anyhow::Result<()> {
     let log = run.log(&format!("interop-server-{server}"));
-    let mut running =
-        Server::start(&log, |port| launch.command(&[format!("--port={port}"), NO_TLS.to_owned()]))?;
+    let start = || Server::start(&log, |port| launch.command(&[format!("--port={port}"), NO_TLS.to_owned()]));
+    let mut running = start()?;
     for column in columns {
         let client = match column.client.client(run) {
             Ok(client) => client,
             Err(error) => {
-                run.results.unavailable(column.cases.len(), &column.name, &format!("{error:#}"));
+                cannot_start(run, column.client, column.cases.len(), &column.name, &error);
                 continue;
             }
         };
@@ -101,9 +123,7 @@ fn against(run: &mut Run<'_>, server: Peer, columns: &[Column], stops: bool) -> 
                 Err(reason) => run.results.fail(&id, &reason),
             }
             if !running.is_running() {
-                running = Server::start(&log, |port| {
-                    launch.command(&[format!("--port={port}"), NO_TLS.to_owned()])
-                })?;
+                running = start()?;
             }
         }
     }

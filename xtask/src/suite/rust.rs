@@ -10,7 +10,7 @@ pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
     if !run.wants("rust") {
         return Ok(());
     }
-    let mut command = run.workspace.cargo(&["test", "--workspace", "--no-fail-fast"]);
+    let mut command = run.workspace.cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
     if run.full {
         // Tests that have a long form ask for this variable.
         command.env("PEREGRINE_TEST_FULL", "1");
