@@ -54,3 +54,24 @@ impl fmt::Debug for Extensions {
         f.debug_struct("Extensions").field("values", &self.entries.len()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_value_per_type() {
+        let mut extensions = Extensions::new();
+        assert!(extensions.is_empty());
+        assert_eq!(extensions.insert(1_u32), None);
+        assert_eq!(extensions.insert("text"), None);
+        assert_eq!(extensions.insert(2_u32), Some(1));
+        *extensions.get_mut::<u32>().unwrap() += 1;
+        assert_eq!(extensions.get::<u32>(), Some(&3));
+        assert_eq!(extensions.get::<u64>(), None);
+        assert_eq!(extensions.remove::<&str>(), Some("text"));
+        assert_eq!(extensions.remove::<&str>(), None);
+        assert_eq!(extensions.remove::<u32>(), Some(3));
+        assert!(extensions.is_empty());
+    }
+}

@@ -29,3 +29,22 @@ impl CallOptions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_on_the_call_wins() {
+        let call = CallOptions { timeout: Some(Duration::from_secs(1)), ..CallOptions::default() };
+        let channel = CallOptions {
+            timeout: Some(Duration::from_secs(9)),
+            wait_for_ready: Some(true),
+            max_response_size: Some(5),
+            max_request_size: Some(6),
+        };
+        let merged = CallOptions { timeout: call.timeout, ..channel };
+        assert_eq!(call.or(channel), merged);
+        assert_eq!(channel.or(call), channel);
+    }
+}

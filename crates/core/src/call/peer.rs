@@ -44,3 +44,20 @@ impl From<SocketAddr> for PeerAddr {
         Self::Tcp(addr)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_print_as_targets_do() {
+        let addr: SocketAddr = ([127, 0, 0, 1], 50_051).into();
+        assert_eq!(PeerAddr::from(addr).to_string(), "127.0.0.1:50051");
+        assert_eq!(PeerAddr::from(addr).socket_addr(), Some(addr));
+        let path = PeerAddr::Unix(Some(Path::new("/run/x.sock").into()));
+        assert_eq!(path.to_string(), "unix:/run/x.sock");
+        assert_eq!(PeerAddr::Unix(None).to_string(), "unix:(unnamed)");
+        assert_eq!(PeerAddr::default().to_string(), "unknown peer");
+        assert_eq!(PeerAddr::default().socket_addr(), None);
+    }
+}

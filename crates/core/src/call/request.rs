@@ -210,3 +210,59 @@ impl<T, S: Stream<Item = T> + Send + 'static> IntoStreamingRequest<T> for Reques
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::iter;
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Hello {
+        name: String,
+    }
+
+    fn unary(request: impl IntoRequest<Hello>) -> Request<Hello> {
+        request.into_request()
+    }
+
+    fn streaming<S: IntoStreamingRequest<u32>>(request: S) -> Request<S::Stream> {
+        request.into_streaming_request()
+    }
+
+    #[test]
+    fn a_message_and_a_request_both_convert() {
+        assert_eq!(unary(Hello::default()).options().timeout, None);
+        let request = unary(Request::new(Hello::default()).timeout(Duration::from_secs(2)).wait_for_ready());
+        assert_eq!(request.options().timeout, Some(Duration::from_secs(2)));
+        assert_eq!(request.options().wait_for_ready, Some(true));
+        streaming(iter([1, 2]));
+        let request = streaming(Request::new(iter(vec![1])).max_response_size(7).max_request_size(8));
+        assert_eq!(request.options().max_response_size, Some(7));
+        assert_eq!(request.options().max_request_size, Some(8));
+    }
+
+    #[test]
+    fn a_request_derefs_to_its_message() {
+        let mut request = Request::from(Hello { name: "Ada".into() });
+        request.name.push('!');
+        assert_eq!(request.name, "Ada!");
+        assert_eq!(request.get_ref(), &Hello { name: "Ada!".into() });
+    }
+
+    #[test]
+    fn mapping_keeps_everything_else() {
+        let mut request = Request::new(1).timeout(Duration::from_secs(1));
+        let deadline = Instant::now();
+        request.metadata_mut().insert("k", "v").unwrap();
+        request.extensions_mut().insert("kept");
+        request.set_deadline(Some(deadline));
+        request.set_peer(PeerAddr::Unix(None));
+        let request = request.map(|n| n.to_string());
+        assert_eq!(request.get_ref(), "1");
+        assert_eq!(request.metadata().get("k"), Some("v"));
+        assert_eq!(request.extensions().get::<&str>(), Some(&"kept"));
+        assert_eq!(request.deadline(), Some(deadline));
+        assert_eq!(request.peer(), &PeerAddr::Unix(None));
+        assert_eq!(request.options().timeout, Some(Duration::from_secs(1)));
+    }
+}

@@ -107,3 +107,23 @@ impl<T> From<T> for Response<T> {
         Self::new(message)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_derefs_and_maps_and_keeps_its_metadata() {
+        let mut response: Response<Vec<u8>> = vec![1].into();
+        response.push(2);
+        response.metadata_mut().insert("head", "1").unwrap();
+        response.trailers_mut().insert("tail", "2").unwrap();
+        response.extensions_mut().insert(5_u8);
+        let response = response.map(|bytes| bytes.len());
+        assert_eq!(*response, 2);
+        let (message, metadata, trailers, extensions) = response.into_parts();
+        assert_eq!(message, 2);
+        assert_eq!((metadata.get("head"), trailers.get("tail")), (Some("1"), Some("2")));
+        assert_eq!(extensions.get::<u8>(), Some(&5));
+    }
+}

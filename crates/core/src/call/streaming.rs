@@ -1,14 +1,17 @@
 //! Incoming messages of a streaming call.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
 use crate::call::SharedInbox;
+use crate::call::inbox::{End, Fetched};
 use crate::codec::{Codec, DecodeError, DecodeLimits, Payload};
+use crate::message::{Deframer, PREFIX_LEN, truncated};
 use crate::metadata::MetadataMap;
 use crate::status::Status;
 
@@ -18,46 +21,147 @@ pub type DecodeFn<T> = fn(Payload<'_>, &DecodeLimits) -> Result<T, DecodeError>;
 
 /// Messages as they arrive.
 ///
-/// Read with [`message`](Self::message) or as a [`Stream`]. Dropped before its
-/// end it cancels what is left of the call.
+/// Read with [`message`](Self::message) or as a [`Stream`]. All messages that
+/// arrived come before the status the call ended with. Dropped before its end,
+/// it cancels what is left of the call.
+///
+/// Not reading holds the peer back: it may send what the stream's receive
+/// window allows, and no more.
 pub struct Streaming<T> {
     inbox: Arc<SharedInbox>,
     decode: DecodeFn<T>,
     limits: DecodeLimits,
+    /// Bytes fetched from the inbox and not decoded yet.
+    local: Deframer,
+    /// Bytes of the messages decoded, and how many of them the inbox knows of.
+    taken: u64,
+    reported: u64,
+    headers: Option<MetadataMap>,
+    /// `Some` once the stream has ended.
+    trailers: Option<MetadataMap>,
 }
 
 impl<T> Streaming<T> {
     /// Reads `inbox` with codec `C`.
     pub fn new<C: Codec<T>>(inbox: Arc<SharedInbox>, limits: DecodeLimits) -> Self {
-        Self { inbox, decode: C::decode, limits }
+        Self::with_decode(inbox, C::decode, limits)
+    }
+
+    /// Reads `inbox` with a function.
+    pub fn with_decode(inbox: Arc<SharedInbox>, decode: DecodeFn<T>, limits: DecodeLimits) -> Self {
+        let local = Deframer::new(inbox.config().encoding, inbox.config().max_message);
+        Self { inbox, decode, limits, local, taken: 0, reported: 0, headers: None, trailers: None }
     }
 
     /// The next message; `None` at the end.
     ///
+    /// Safe to drop while it waits: no message is lost.
+    ///
     /// # Errors
     /// The status that ended the call; the stream is over then.
     pub async fn message(&mut self) -> Result<Option<T>, Status> {
-        std::future::poll_fn(|cx| self.poll_message(cx)).await.transpose()
+        poll_fn(|cx| self.poll_message(cx)).await.transpose()
     }
 
     /// [`message`](Self::message) as a poll function.
-    pub fn poll_message(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<T, Status>>> {
-        let _ = (&self.inbox, self.decode, self.limits);
-        todo!()
+    pub fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Status>>> {
+        if self.trailers.is_some() {
+            return Poll::Ready(None);
+        }
+        if let Some(outcome) = self.decode_next() {
+            return Poll::Ready(Some(outcome));
+        }
+        self.reported = self.taken;
+        match self.inbox.fetch(&mut self.local, self.taken, cx) {
+            Fetched::More => Poll::Ready(self.decode_next()),
+            Fetched::Waiting => Poll::Pending,
+            Fetched::Ended(end) => Poll::Ready(self.on_end(end)),
+        }
     }
 
-    /// On a client: the initial metadata, as soon as the peer's headers are here.
+    /// On a client: the initial metadata, as soon as the peer's headers are
+    /// here; empty if the call ended without any (wire-rules 97).
     ///
     /// # Errors
     /// The call failed before any headers; [`message`](Self::message) will say the same.
     pub async fn headers(&mut self) -> Result<&MetadataMap, Status> {
-        todo!()
+        poll_fn(|cx| self.poll_headers(cx)).await?;
+        Ok(self.headers.get_or_insert_default())
     }
 
     /// On a client: the trailing metadata, once the stream has ended, be it in
     /// an error (wire-rules 97).
     pub fn trailers(&self) -> Option<&MetadataMap> {
-        todo!()
+        self.trailers.as_ref()
+    }
+
+    /// Decodes the next message that is whole in `local`.
+    fn decode_next(&mut self) -> Option<Result<T, Status>> {
+        let outcome = match self.local.next_message() {
+            Ok(None) => return None,
+            Ok(Some(payload)) => {
+                self.taken += (PREFIX_LEN + payload.len()) as u64;
+                (self.decode)(payload, &self.limits).map_err(Status::from)
+            }
+            Err(status) => Err(status),
+        };
+        match &outcome {
+            Ok(_) => self.report_taken(),
+            Err(_) => self.on_local_failure(),
+        }
+        Some(outcome)
+    }
+
+    /// Gives credit back in the midst of a long run of messages.
+    fn report_taken(&mut self) {
+        if self.taken - self.reported >= self.inbox.credit_step() {
+            self.reported = self.taken;
+            self.inbox.set_taken(self.taken);
+        }
+    }
+
+    /// The peer's bytes are wrong or too many: nothing after them can be read.
+    fn on_local_failure(&mut self) {
+        self.keep_headers();
+        self.trailers = Some(MetadataMap::new());
+        self.local.discard();
+        self.inbox.abandon();
+    }
+
+    fn on_end(&mut self, end: End) -> Option<Result<T, Status>> {
+        self.keep_headers();
+        let (trailers, failure) = match end {
+            End::Clean(trailers) if self.local.unread().is_empty() => (trailers, None),
+            End::Clean(trailers) => (trailers, Some(truncated())),
+            End::Failed(status) => (status.metadata().clone(), Some(status)),
+        };
+        self.trailers = Some(trailers);
+        self.local.discard();
+        failure.map(Err)
+    }
+
+    fn keep_headers(&mut self) {
+        if self.headers.is_none() {
+            self.headers = self.inbox.take_headers();
+        }
+    }
+
+    fn poll_headers(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        if self.headers.is_some() || self.trailers.is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        let fetched = match self.inbox.fetch_headers(cx) {
+            Some(fetched) => Poll::Ready(fetched),
+            None => Poll::Pending,
+        };
+        match ready!(fetched) {
+            Ok(headers) => {
+                self.headers = Some(headers);
+                Poll::Ready(Ok(()))
+            }
+            Err(None) => Poll::Ready(Ok(())),
+            Err(Some(status)) => Poll::Ready(Err(status)),
+        }
     }
 }
 
@@ -69,8 +173,19 @@ impl<T> Stream for Streaming<T> {
     }
 }
 
+impl<T> Drop for Streaming<T> {
+    fn drop(&mut self) {
+        if self.trailers.is_none() {
+            self.inbox.abandon();
+        }
+    }
+}
+
 impl<T> fmt::Debug for Streaming<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Streaming").field("inbox", &self.inbox).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -91,6 +91,15 @@ impl Deframer {
         other.head = 0;
     }
 
+    /// Forgets everything for the messages of another call; a buffer that is not small is freed.
+    pub(crate) fn reset(&mut self, encoding: Encoding, max: usize) {
+        self.bytes.clear();
+        self.head = 0;
+        self.encoding = encoding;
+        self.max = max;
+        self.release_idle();
+    }
+
     /// Forgets everything and frees the buffer.
     pub(crate) fn discard(&mut self) {
         self.bytes = Vec::new();
@@ -128,6 +137,13 @@ const SHARE_THRESHOLD: usize = 16 * 1024;
 
 /// Buffer of an idle stream that is kept for its next message, in bytes.
 const RETAINED: usize = 4 * 1024;
+
+#[cfg(test)]
+impl Deframer {
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
 
 #[cfg(test)]
 mod tests {

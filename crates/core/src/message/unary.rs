@@ -57,6 +57,15 @@ impl UnaryBody {
         Self { deframer: Deframer::new(encoding, max), encoding, max, fault: None }
     }
 
+    /// Starts over for the body of another call. A small buffer is kept, so that calls one after another need no
+    /// allocation for their bodies.
+    pub fn reset(&mut self, encoding: Encoding, max: usize) {
+        self.deframer.reset(encoding, max);
+        self.encoding = encoding;
+        self.max = max;
+        self.fault = None;
+    }
+
     /// Appends received bytes.
     ///
     /// # Errors
@@ -230,6 +239,23 @@ mod tests {
         let mut body = UnaryBody::new(Encoding::Identity, MAX);
         assert!(body.push(&[&message(2)[..], &[0; 4]].concat()).is_ok());
         assert_eq!(body.push(&[0]).unwrap_err().code(), Code::Unimplemented);
+    }
+
+    #[test]
+    fn a_body_that_starts_over_knows_nothing_of_the_last_one() {
+        let mut body = UnaryBody::new(Encoding::Identity, MAX);
+        assert!(body.push(&[9; 40]).is_err());
+        body.reset(Encoding::Identity, MAX);
+        body.push(&message(3)[..4]).unwrap();
+        body.reset(Encoding::Identity, MAX);
+        body.push(&message(7)).unwrap();
+        assert_eq!(outcome(body.finish()), Ok(vec![7; 7]));
+        assert!(body.deframer.capacity() > 0);
+        body.reset(Encoding::Identity, 1 << 20);
+        body.push(&[&[0, 0, 0, 0xc3, 0x50][..], &[0; 50_000]].concat()).unwrap();
+        assert!(body.deframer.capacity() > 0);
+        body.reset(Encoding::Identity, MAX);
+        assert_eq!(body.deframer.capacity(), 0, "a large buffer is not kept");
     }
 
     #[test]

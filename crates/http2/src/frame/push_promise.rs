@@ -8,7 +8,7 @@ use crate::{error_code::ErrorCode, stream_id::StreamId};
 pub struct PushPromise<'a> {
     /// The stream that the promise belongs to, never 0.
     pub stream: StreamId,
-    /// The stream that is promised, never 0.
+    /// The stream that is promised, always one of a server's.
     pub promised: StreamId,
     /// The field block, or its first part.
     pub fragment: &'a [u8],
@@ -22,8 +22,9 @@ impl<'a> PushPromise<'a> {
     /// Reads the payload.
     ///
     /// # Errors
-    /// All end the connection: PROTOCOL_ERROR on stream 0, for a promise of stream 0 and for padding that does
-    /// not fit (RFC 9113, 6.6), FRAME_SIZE_ERROR if the promised stream is cut off (4.2).
+    /// All end the connection: PROTOCOL_ERROR on stream 0, for a promised stream that no server may begin
+    /// (RFC 9113, 5.1.1) and for padding that does not fit (6.6), FRAME_SIZE_ERROR if the promised stream is
+    /// cut off (4.2).
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
         if header.stream.is_connection() {
             return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "PUSH_PROMISE on stream 0"));
@@ -36,8 +37,11 @@ impl<'a> PushPromise<'a> {
             ));
         };
         let promised = StreamId::from_be_bytes(*promised);
-        if promised.is_connection() {
-            return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "PUSH_PROMISE of stream 0"));
+        if !promised.is_server_initiated() {
+            return Err(FrameError::connection(
+                ErrorCode::PROTOCOL_ERROR,
+                "PUSH_PROMISE of a stream that is not a server's",
+            ));
         }
         let end_headers = header.flags.contains(Flags::END_HEADERS);
         Ok(Self { stream: header.stream, promised, fragment, end_headers, padding })

@@ -36,3 +36,5 @@ pub const DEFAULT_TABLE_SIZE: usize = 4096;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use self::tests::Random;

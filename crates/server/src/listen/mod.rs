@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_core::Stream;
 use peregrine_core::{Error, PeerAddr, Phase};
@@ -17,6 +17,7 @@ use peregrine_transport::driver;
 use peregrine_transport::net::{AcceptError, Listener};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use self::registry::Registry;
 pub use self::shutdown::ShutdownReport;
@@ -107,7 +108,9 @@ impl Acceptor {
     where
         IO: AsyncRead + AsyncWrite + Send + 'static,
     {
-        let connection = Connection::new(Role::Server, self.config(), Instant::now());
+        // The runtime's clock, as in the driver, which a test may hold still.
+        let now = Instant::now().into_std();
+        let connection = Connection::new(Role::Server, self.config(), now);
         let mailbox = Arc::new(Mailbox::default());
         let entry = self.registry.add(&mailbox);
         let mut serving =

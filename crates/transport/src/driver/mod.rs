@@ -85,7 +85,7 @@ where
 {
     let mut io = pin!(io);
     let mut turn = Turn::new();
-    let mut sleep = pin!(tokio::time::sleep_until(Instant::now().into()));
+    let mut sleep = pin!(tokio::time::sleep_until(clock().into()));
     let closed = poll_fn(|cx| turn.poll(io.as_mut(), endpoint, sleep.as_mut(), cx)).await;
     if !matches!(closed, Closed::Io(_)) {
         write::close(io, endpoint.connection()).await;
@@ -119,7 +119,7 @@ impl Turn {
     {
         let mut reads = 0;
         loop {
-            let now = Instant::now();
+            let now = clock();
             let mut read_more = false;
             match self.read.poll_fill(io.as_mut(), cx) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Closed::PeerClosed),
@@ -214,6 +214,11 @@ impl Turn {
         }
         Poll::Pending
     }
+}
+
+/// The runtime's clock, by which the sleep goes as well; a test may hold it still.
+fn clock() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 fn fire_timers<E: Endpoint>(endpoint: &mut E, now: Instant) -> Result<(), ConnectionError> {

@@ -1,0 +1,28 @@
+//! What Peregrine's own tests stand on. Never a dependency of anything that ships.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`pipe`] | an in-memory connection that can be cut, filled up, and sliced into chosen pieces |
+//! | [`peer`] | an HTTP/2 client that says whatever the test tells it to, legal or not |
+//! | [`runtime`] | runs a test in virtual time or on several threads, with a leak check at its end |
+//! | [`service`] | a gRPC service without generated code whose calls do what their request asks for |
+//! | [`serving`] | a server in the same runtime, reached through pipes |
+//!
+//! Tests never sleep for real and never look at a wall clock: in virtual time the clock moves only when nothing
+//! else can happen, so "nothing more comes" is a fact and not a guess.
+#![expect(
+    clippy::missing_panics_doc,
+    reason = "an expectation that fails ends its test by a panic; all of these do"
+)]
+
+pub mod peer;
+pub mod pipe;
+pub mod runtime;
+pub mod service;
+pub mod serving;
+
+pub use self::peer::{Peer, PeerConfig, Received, Reply};
+pub use self::pipe::{PipeEnd, Slicing, pipe};
+pub use self::runtime::{LeakCheck, on_threads, settle, virtual_time};
+pub use self::service::{Counts, Journal, TestService};
+pub use self::serving::{Served, serve};

@@ -1,0 +1,486 @@
+//! A scripted peer: the client's end of an HTTP/2 connection, moved frame by frame by a test.
+//!
+//! It keeps the little state that the format needs (compression tables, windows, the next stream id) and no rule:
+//! whatever the test asks for is sent, be it legal or not. What arrives is decoded into [`Received`] values.
+//! Unless told otherwise it acknowledges SETTINGS and PING, so that tests need not.
+//!
+//! Helpers for gRPC calls stand on top: [`Peer::request`] and [`Peer::reply`].
+
+mod received;
+mod reply;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use bytes::Bytes;
+use peregrine_http2::frame::{
+    Data, FRAME_HEADER_LEN, Frame, GoAway, Ping, RstStream, Setting, Settings, WindowUpdate, seal_block,
+};
+use peregrine_http2::hpack::{Decoder, Encoder};
+use peregrine_http2::{ErrorCode, Field, StreamId};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+pub use self::received::{Fields, Received};
+pub use self::reply::{Ending, Reply};
+use crate::pipe::PipeEnd;
+
+/// What a client sends first (RFC 9113 3.4).
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A window as it is before anyone changes it (RFC 9113 6.9.2).
+const DEFAULT_WINDOW: i64 = 65_535;
+
+/// How a peer begins and what it does by itself.
+#[derive(Clone, Debug)]
+pub struct PeerConfig {
+    /// Sent right behind the preface.
+    pub settings: Vec<Setting>,
+    /// Added to the connection's window at the start, in bytes; 0 sends nothing.
+    pub connection_window: u32,
+    /// Whether SETTINGS are acknowledged.
+    pub answer_settings: bool,
+    /// Whether PINGs are answered.
+    pub answer_pings: bool,
+}
+
+impl Default for PeerConfig {
+    /// Windows so large that flow control does not show; answers what has to be answered.
+    fn default() -> Self {
+        Self::with_stream_window(0x7fff_ffff)
+    }
+}
+
+impl PeerConfig {
+    /// A peer that lets the server send so many bytes on each stream before it gives more.
+    pub fn with_stream_window(bytes: u32) -> Self {
+        Self {
+            settings: vec![Setting::EnablePush(0), Setting::InitialWindowSize(bytes)],
+            connection_window: 0x7fff_0000,
+            answer_settings: true,
+            answer_pings: true,
+        }
+    }
+}
+
+/// A scripted HTTP/2 client over `IO`.
+pub struct Peer<IO = PipeEnd> {
+    io: IO,
+    config: PeerConfig,
+    input: Vec<u8>,
+    decoder: Decoder,
+    encoder: Encoder,
+    next_stream: StreamId,
+    /// Frames that were read while another stream's were asked for.
+    kept: VecDeque<Received>,
+    windows: Windows,
+}
+
+impl<IO> std::fmt::Debug for Peer<IO> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Peer").field("kept", &self.kept).finish_non_exhaustive()
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
+    /// A peer that has not said anything yet.
+    pub fn new(io: IO, config: PeerConfig) -> Self {
+        Self {
+            io,
+            config,
+            input: Vec::new(),
+            decoder: Decoder::new(4_096),
+            encoder: Encoder::new(0),
+            next_stream: StreamId::FIRST_CLIENT,
+            kept: VecDeque::new(),
+            windows: Windows::default(),
+        }
+    }
+
+    /// Sends preface and SETTINGS and waits for the server's SETTINGS and its acknowledgement.
+    pub async fn start(&mut self) {
+        let mut first = PREFACE.to_vec();
+        Settings::encode_entries(&self.config.settings, &mut first);
+        if self.config.connection_window > 0 {
+            let increment = self.config.connection_window;
+            WindowUpdate { stream: StreamId::CONNECTION, increment }.encode(&mut first);
+        }
+        self.send_bytes(&first).await;
+        let (mut settings, mut acknowledged) = (false, false);
+        while !(settings && acknowledged) {
+            match self.frame().await {
+                Some(Received::Settings(_)) => settings = true,
+                Some(Received::SettingsAck) => acknowledged = true,
+                Some(Received::WindowUpdate { .. }) => {}
+                other => panic!("a server begins with SETTINGS, not with {other:?}"),
+            }
+        }
+    }
+
+    // Sending.
+
+    /// Sends bytes as they are, in one write.
+    pub async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.io.write_all(bytes).await.expect("the server reads");
+    }
+
+    /// Like [`send_bytes`](Self::send_bytes), for a server that may have closed already.
+    ///
+    /// # Errors
+    /// The connection's own.
+    pub async fn try_send_bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.io.write_all(bytes).await
+    }
+
+    /// Sends frames as they are, in one write.
+    pub async fn send(&mut self, frames: &[Frame<'_>]) {
+        let mut bytes = Vec::new();
+        for frame in frames {
+            frame.encode(&mut bytes);
+        }
+        self.send_bytes(&bytes).await;
+    }
+
+    /// Sends DATA.
+    pub async fn data(&mut self, stream: StreamId, data: &[u8], end_stream: bool) {
+        self.send(&[data_frame(stream, data, end_stream)]).await;
+    }
+
+    /// Sends a header block; above 16,384 bytes in several frames.
+    pub async fn headers<N, V>(&mut self, stream: StreamId, fields: &[(N, V)], end_stream: bool)
+    where
+        N: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        let mut bytes = Vec::new();
+        self.encode_headers(stream, fields, end_stream, &mut bytes);
+        self.send_bytes(&bytes).await;
+    }
+
+    /// Appends a header block to `out`, to be sent in the order in which blocks are encoded.
+    pub fn encode_headers<N, V>(
+        &mut self,
+        stream: StreamId,
+        fields: &[(N, V)],
+        end_stream: bool,
+        out: &mut Vec<u8>,
+    ) where
+        N: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        let start = out.len();
+        out.resize(start + FRAME_HEADER_LEN, 0);
+        let fields = fields.iter().map(|(name, value)| Field::new(name.as_ref(), value.as_ref()));
+        self.encoder.encode_block(fields, out);
+        seal_block(out, start, stream, end_stream, 16_384);
+    }
+
+    /// Resets a stream.
+    pub async fn reset(&mut self, stream: StreamId, code: ErrorCode) {
+        self.send(&[Frame::RstStream(RstStream { stream, code })]).await;
+    }
+
+    /// Gives the server more window on a stream, or on the connection for stream 0.
+    pub async fn give_window(&mut self, stream: StreamId, increment: u32) {
+        self.send(&[Frame::WindowUpdate(WindowUpdate { stream, increment })]).await;
+    }
+
+    /// Sends PING.
+    pub async fn ping(&mut self, payload: [u8; 8]) {
+        self.send(&[Frame::Ping(Ping { ack: false, payload })]).await;
+    }
+
+    /// Sends GOAWAY for all streams of the server (which opens none).
+    pub async fn go_away(&mut self, code: ErrorCode) {
+        self.send(&[Frame::GoAway(GoAway { last_stream: StreamId::CONNECTION, code, debug: b"" })]).await;
+    }
+
+    /// Sends SETTINGS.
+    pub async fn settings(&mut self, entries: &[Setting]) {
+        let mut bytes = Vec::new();
+        Settings::encode_entries(entries, &mut bytes);
+        self.send_bytes(&bytes).await;
+    }
+
+    /// Closes the sending direction.
+    pub async fn half_close(&mut self) {
+        self.io.shutdown().await.expect("the server reads");
+    }
+
+    // Calls.
+
+    /// The next stream id of this side, taken.
+    pub fn open(&mut self) -> StreamId {
+        let stream = self.next_stream;
+        self.next_stream = stream.next().expect("a test does not use up the ids");
+        self.windows.streams.insert(stream, self.windows.initial);
+        stream
+    }
+
+    /// Begins a gRPC call: HEADERS with what every call has plus `fields`, then DATA with `body` unless that is
+    /// empty, all in one write. `body` holds prefixes and messages ([`message`]).
+    pub async fn request(
+        &mut self,
+        path: &str,
+        fields: &[(&str, &str)],
+        body: &[u8],
+        end_stream: bool,
+    ) -> StreamId {
+        let mut head = request_head(path);
+        head.extend(
+            fields.iter().map(|&(name, value)| (name.to_owned(), Bytes::copy_from_slice(value.as_bytes()))),
+        );
+        let stream = self.open();
+        let mut bytes = Vec::new();
+        self.encode_headers(stream, &head, end_stream && body.is_empty(), &mut bytes);
+        if !body.is_empty() {
+            data_frame(stream, body, end_stream).encode(&mut bytes);
+            self.windows.on_sent(stream, body.len());
+        }
+        self.send_bytes(&bytes).await;
+        stream
+    }
+
+    /// A whole call: one message, then the reply.
+    pub async fn call(&mut self, path: &str, fields: &[(&str, &str)], payload: &[u8]) -> Reply {
+        let stream = self.request(path, fields, &message(payload), true).await;
+        self.reply(stream).await
+    }
+
+    /// Sends a body as far as the server's windows let, waits for more, and so on to its end.
+    pub async fn send_body(&mut self, stream: StreamId, mut body: &[u8], end_stream: bool) {
+        loop {
+            let room = self.windows.room(stream).min(body.len()).min(16_384);
+            if room == 0 && !body.is_empty() {
+                let frame = self.read().await.expect("the server gives window before it closes");
+                self.keep(frame);
+                continue;
+            }
+            let (now, later) = body.split_at(room);
+            self.windows.on_sent(stream, now.len());
+            self.data(stream, now, end_stream && later.is_empty()).await;
+            if later.is_empty() {
+                return;
+            }
+            body = later;
+        }
+    }
+
+    /// What the server lets this side still send on a stream; negative after it has shrunk its window.
+    pub fn window(&self, stream: StreamId) -> i64 {
+        self.windows.streams.get(&stream).copied().unwrap_or(self.windows.initial)
+    }
+
+    // Receiving.
+
+    /// The next frame, housekeeping included; `None` once the server has closed.
+    pub async fn frame(&mut self) -> Option<Received> {
+        match self.kept.pop_front() {
+            Some(frame) => Some(frame),
+            None => self.read().await,
+        }
+    }
+
+    /// The next frame of one stream; frames of others are kept for whoever asks for them.
+    pub async fn frame_of(&mut self, stream: StreamId) -> Option<Received> {
+        if let Some(index) = self.kept.iter().position(|frame| frame.stream() == Some(stream)) {
+            return self.kept.remove(index);
+        }
+        loop {
+            let frame = self.read().await?;
+            if frame.stream() == Some(stream) {
+                return Some(frame);
+            }
+            self.keep(frame);
+        }
+    }
+
+    /// The reply to the call on `stream`, read to its end: trailers, a reset, or the end of the connection.
+    pub async fn reply(&mut self, stream: StreamId) -> Reply {
+        let mut reply = Reply::default();
+        while !reply.is_over() {
+            match self.frame_of(stream).await {
+                Some(frame) => reply.on_frame(frame),
+                None => reply.on_closed(),
+            }
+        }
+        reply
+    }
+
+    /// The reply's first `count` messages; its end is not waited for.
+    pub async fn messages(&mut self, stream: StreamId, count: usize) -> Reply {
+        let mut reply = Reply::default();
+        while reply.messages.len() < count {
+            match self.frame_of(stream).await {
+                Some(frame) => reply.on_frame(frame),
+                None => reply.on_closed(),
+            }
+            assert!(!reply.is_over() || reply.messages.len() >= count, "ended too early: {reply:?}");
+        }
+        reply
+    }
+
+    /// The code of the RST_STREAM that has to come next on a stream.
+    pub async fn expect_reset(&mut self, stream: StreamId) -> ErrorCode {
+        match self.frame_of(stream).await {
+            Some(Received::Reset { code, .. }) => code,
+            other => panic!("expected RST_STREAM on {stream}, got {other:?}"),
+        }
+    }
+
+    /// The next GOAWAY: last stream, code, debug text. Frames of streams before it are kept.
+    pub async fn expect_go_away(&mut self) -> (StreamId, ErrorCode, String) {
+        let is_go_away = |frame: &Received| matches!(frame, Received::GoAway { .. });
+        let kept = self.kept.iter().position(is_go_away).and_then(|index| self.kept.remove(index));
+        let mut frame = kept;
+        loop {
+            match frame {
+                Some(Received::GoAway { last_stream, code, debug }) => {
+                    return (last_stream, code, String::from_utf8_lossy(&debug).into_owned());
+                }
+                Some(other) => self.keep(other),
+                None => {}
+            }
+            frame = Some(self.read().await.expect("the server says GOAWAY before it closes"));
+        }
+    }
+
+    /// Reads until the server has closed; frames of streams are kept.
+    pub async fn expect_closed(&mut self) {
+        while let Some(frame) = self.read().await {
+            self.keep(frame);
+        }
+    }
+
+    /// In virtual time: everything that the server has to say now, housekeeping left out.
+    pub async fn drain(&mut self) -> Vec<Received> {
+        let turn = Duration::from_millis(1);
+        // The timeout fires only when no task can run any more.
+        while let Ok(Some(frame)) = tokio::time::timeout(turn, self.read()).await {
+            self.keep(frame);
+        }
+        self.kept.drain(..).collect()
+    }
+
+    /// The connection itself.
+    pub fn io(&mut self) -> &mut IO {
+        &mut self.io
+    }
+
+    /// Keeps what a test may still ask for. Windows are accounted for already.
+    fn keep(&mut self, frame: Received) {
+        if !frame.is_housekeeping() {
+            self.kept.push_back(frame);
+        }
+    }
+
+    /// Reads one frame, a header block with all its parts, and answers what the configuration says.
+    async fn read(&mut self) -> Option<Received> {
+        loop {
+            if let Some((frame, used)) = Received::parse(&self.input, &mut self.decoder) {
+                self.input.drain(..used);
+                self.windows.on_received(&frame);
+                self.answer(&frame).await;
+                return Some(frame);
+            }
+            // A line that was cut has nothing more to say either.
+            if self.io.read_buf(&mut self.input).await.unwrap_or(0) == 0 {
+                return None;
+            }
+        }
+    }
+
+    async fn answer(&mut self, frame: &Received) {
+        let mut bytes = Vec::new();
+        match frame {
+            Received::Settings(_) if self.config.answer_settings => Settings::encode_ack(&mut bytes),
+            Received::Ping { ack: false, payload } if self.config.answer_pings => {
+                Ping { ack: true, payload: *payload }.encode(&mut bytes);
+            }
+            _ => return,
+        }
+        // The server may be gone by now; what it had said is still worth reading.
+        let _ = self.try_send_bytes(&bytes).await;
+    }
+}
+
+/// What the server lets this side send.
+#[derive(Debug)]
+struct Windows {
+    initial: i64,
+    connection: i64,
+    streams: HashMap<StreamId, i64>,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self { initial: DEFAULT_WINDOW, connection: DEFAULT_WINDOW, streams: HashMap::new() }
+    }
+}
+
+impl Windows {
+    fn room(&self, stream: StreamId) -> usize {
+        let window = self.streams.get(&stream).copied().unwrap_or(self.initial);
+        usize::try_from(window.min(self.connection)).unwrap_or(0)
+    }
+
+    fn on_sent(&mut self, stream: StreamId, bytes: usize) {
+        let initial = self.initial;
+        *self.streams.entry(stream).or_insert(initial) -= bytes as i64;
+        self.connection -= bytes as i64;
+    }
+
+    fn on_received(&mut self, frame: &Received) {
+        match frame {
+            Received::WindowUpdate { stream, increment } if stream.is_connection() => {
+                self.connection += i64::from(*increment);
+            }
+            Received::WindowUpdate { stream, increment } => {
+                let initial = self.initial;
+                *self.streams.entry(*stream).or_insert(initial) += i64::from(*increment);
+            }
+            Received::Settings(settings) => {
+                for setting in settings {
+                    if let Setting::InitialWindowSize(bytes) = setting {
+                        let change = i64::from(*bytes) - self.initial;
+                        self.initial += change;
+                        self.streams.values_mut().for_each(|window| *window += change);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A message with its prefix, not compressed (wire-rules 29).
+pub fn message(payload: &[u8]) -> Vec<u8> {
+    prefixed(0, payload.len() as u32, payload)
+}
+
+/// A prefix that need not be true, and bytes behind it.
+pub fn prefixed(flag: u8, len: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![flag];
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(bytes);
+    out
+}
+
+/// The header fields that every gRPC request has, for a path.
+pub fn request_head(path: &str) -> Fields {
+    [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", path),
+        (":authority", "test.example"),
+        ("content-type", "application/grpc"),
+        ("te", "trailers"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), Bytes::copy_from_slice(value.as_bytes())))
+    .collect()
+}
+
+/// A DATA frame without padding.
+pub fn data_frame(stream: StreamId, data: &[u8], end_stream: bool) -> Frame<'_> {
+    Frame::Data(Data { stream, data, end_stream, padding: None })
+}

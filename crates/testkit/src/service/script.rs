@@ -1,0 +1,344 @@
+//! The little language in which a request says what its handler does.
+//!
+//! Steps are separated by `;`. The words:
+//!
+//! | step | does |
+//! |---|---|
+//! | `send TEXT` | makes a message |
+//! | `many COUNT SIZE` | makes so many messages of so many bytes |
+//! | `echo` | takes a request message and makes the same |
+//! | `echo-all` | does so until the requests end |
+//! | `count` | takes all request messages, makes `<count> messages, <total> bytes` |
+//! | `read` | takes a request message |
+//! | `tell` | makes a message that lists the request's metadata, a line each, bytes in hex |
+//! | `time-left` | makes a message with the milliseconds until the deadline, or `none` |
+//! | `yield` | is pending once, and asks to be polled again at once |
+//! | `gate` | waits until the test [opens the gate](super::Journal::open_gate) |
+//! | `sleep MS` | waits on the runtime's clock |
+//! | `never` | waits for ever |
+//! | `fail CODE TEXT` | ends with a status |
+//! | `fail-with CODE NAME VALUE` | ends with a status that carries metadata and details |
+//! | `panic TEXT` | panics |
+//!
+//! Taken from the script before the first step, wherever they stand:
+//!
+//! | word | does |
+//! |---|---|
+//! | `refuse CODE TEXT` | the handler fails before there is a response |
+//! | `head NAME VALUE` | initial metadata |
+//! | `trail NAME VALUE` | trailing metadata |
+//!
+//! Methods that answer with one message send the last one that was made.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::future::{pending, poll_fn};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use peregrine_core::{
+    Code, MetadataMap, MetadataValue, Request, Response, Status, Stream, Streaming, unfold,
+};
+
+use super::Journal;
+
+/// The metadata entry that holds the script.
+pub const ENTRY: &str = "script";
+
+/// The request messages of a call.
+#[derive(Debug)]
+pub(super) enum Requests {
+    One(Bytes),
+    Many(Streaming<Bytes>),
+    None,
+}
+
+impl Requests {
+    async fn next(&mut self) -> Result<Option<Bytes>, Status> {
+        match self {
+            Self::Many(stream) => stream.message().await,
+            Self::One(_) => match std::mem::replace(self, Self::None) {
+                Self::One(message) => Ok(Some(message)),
+                Self::Many(_) | Self::None => Ok(None),
+            },
+            Self::None => Ok(None),
+        }
+    }
+}
+
+/// A call that follows its script.
+#[derive(Debug)]
+pub(super) struct Call {
+    steps: VecDeque<Step>,
+    requests: Requests,
+    told: String,
+    deadline: Option<Instant>,
+    head: MetadataMap,
+    trailers: MetadataMap,
+    running: Running,
+}
+
+impl Call {
+    pub(super) fn begin<T>(
+        journal: &Arc<Journal>,
+        request: Request<T>,
+        requests: impl FnOnce(T) -> Requests,
+        otherwise: &str,
+    ) -> Result<Self, Status> {
+        let running = Running::begin(journal);
+        let script = request.metadata().get(ENTRY).unwrap_or(otherwise).to_owned();
+        let mut call = Self {
+            steps: VecDeque::new(),
+            told: listing(request.metadata()),
+            deadline: request.deadline(),
+            requests: requests(request.into_inner()),
+            head: MetadataMap::new(),
+            trailers: MetadataMap::new(),
+            running,
+        };
+        for text in script.split(';').map(str::trim).filter(|text| !text.is_empty()) {
+            let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+            match word {
+                "head" => insert(&mut call.head, rest),
+                "trail" => insert(&mut call.trailers, rest),
+                "refuse" => {
+                    call.running.end();
+                    return Err(status(rest));
+                }
+                _ => call.steps.push_back(Step::parse(word, rest)),
+            }
+        }
+        Ok(call)
+    }
+
+    /// Follows the script to its end and answers with the last message.
+    pub(super) async fn one_reply(mut self) -> Result<Response<Bytes>, Status> {
+        let mut last = Bytes::new();
+        while let Some(item) = self.next().await {
+            last = item?;
+        }
+        let mut response = Response::new(last);
+        *response.metadata_mut() = std::mem::take(&mut self.head);
+        *response.trailers_mut() = std::mem::take(&mut self.trailers);
+        Ok(response)
+    }
+
+    /// Answers with every message as it is made.
+    pub(super) fn stream_reply(mut self) -> Response<impl Stream<Item = Result<Bytes, Status>> + Send> {
+        let head = std::mem::take(&mut self.head);
+        let trailers = std::mem::take(&mut self.trailers);
+        let mut response = Response::new(unfold(self, |mut call| async move {
+            let item = call.next().await?;
+            Some((item, call))
+        }));
+        *response.metadata_mut() = head;
+        *response.trailers_mut() = trailers;
+        response
+    }
+
+    async fn next(&mut self) -> Option<Result<Bytes, Status>> {
+        loop {
+            let Some(step) = self.steps.pop_front() else {
+                self.running.end();
+                return None;
+            };
+            match self.take(step).await {
+                Ok(None) => {}
+                Ok(Some(message)) => {
+                    self.running.journal.note(|counts| counts.made += 1);
+                    return Some(Ok(message));
+                }
+                Err(status) => {
+                    self.steps.clear();
+                    self.running.end();
+                    return Some(Err(status));
+                }
+            }
+        }
+    }
+
+    async fn take(&mut self, step: Step) -> Result<Option<Bytes>, Status> {
+        match step {
+            Step::Send(message) => return Ok(Some(message)),
+            Step::Many { count: 0, .. } => {}
+            Step::Many { count, size } => {
+                self.steps.push_front(Step::Many { count: count - 1, size });
+                return Ok(Some(vec![b'm'; size].into()));
+            }
+            Step::Echo => return self.read().await,
+            Step::EchoAll => {
+                let message = self.read().await?;
+                if message.is_some() {
+                    self.steps.push_front(Step::EchoAll);
+                }
+                return Ok(message);
+            }
+            Step::Count => {
+                let (mut count, mut total) = (0, 0);
+                while let Some(message) = self.read().await? {
+                    count += 1;
+                    total += message.len();
+                }
+                return Ok(Some(format!("{count} messages, {total} bytes").into()));
+            }
+            Step::Read => drop(self.read().await?),
+            Step::Tell => return Ok(Some(self.told.clone().into())),
+            Step::TimeLeft => return Ok(Some(self.time_left().into())),
+            Step::Yield => yield_once().await,
+            Step::Gate => self.running.journal.pass_gate().await,
+            Step::Sleep(time) => tokio::time::sleep(time).await,
+            Step::Never => pending().await,
+            Step::Fail(status) => return Err(status),
+            Step::Panic(text) => panic!("{text}"),
+        }
+        Ok(None)
+    }
+
+    async fn read(&mut self) -> Result<Option<Bytes>, Status> {
+        let message = self.requests.next().await?;
+        if message.is_some() {
+            self.running.journal.note(|counts| counts.read += 1);
+        }
+        Ok(message)
+    }
+
+    fn time_left(&self) -> String {
+        match self.deadline {
+            Some(at) => {
+                let now = tokio::time::Instant::now().into_std();
+                at.saturating_duration_since(now).as_millis().to_string()
+            }
+            None => "none".to_owned(),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Step {
+    Send(Bytes),
+    Many { count: usize, size: usize },
+    Echo,
+    EchoAll,
+    Count,
+    Read,
+    Tell,
+    TimeLeft,
+    Yield,
+    Gate,
+    Sleep(Duration),
+    Never,
+    Fail(Status),
+    Panic(String),
+}
+
+impl Step {
+    fn parse(word: &str, rest: &str) -> Self {
+        match word {
+            "send" => Self::Send(Bytes::copy_from_slice(rest.as_bytes())),
+            "many" => {
+                let (count, size) = rest.split_once(' ').expect("many COUNT SIZE");
+                Self::Many { count: number(count), size: number(size) }
+            }
+            "echo" => Self::Echo,
+            "echo-all" => Self::EchoAll,
+            "count" => Self::Count,
+            "read" => Self::Read,
+            "tell" => Self::Tell,
+            "time-left" => Self::TimeLeft,
+            "yield" => Self::Yield,
+            "gate" => Self::Gate,
+            "sleep" => Self::Sleep(Duration::from_millis(number(rest) as u64)),
+            "never" => Self::Never,
+            "fail" => Self::Fail(status(rest)),
+            "fail-with" => {
+                let (code, entry) = rest.split_once(' ').expect("fail-with CODE NAME VALUE");
+                let mut metadata = MetadataMap::new();
+                insert(&mut metadata, entry);
+                let status = status(code).with_message("with metadata").with_metadata(metadata);
+                Self::Fail(status.with_details_bytes(&b"details"[..]))
+            }
+            "panic" => Self::Panic(rest.to_owned()),
+            _ => panic!("no step of a script: {word}"),
+        }
+    }
+}
+
+/// Counts a handler from its beginning to its end, or to its being dropped.
+#[derive(Debug)]
+struct Running {
+    journal: Arc<Journal>,
+    ended: bool,
+}
+
+impl Running {
+    fn begin(journal: &Arc<Journal>) -> Self {
+        journal.note(|counts| counts.started += 1);
+        Self { journal: Arc::clone(journal), ended: false }
+    }
+
+    fn end(&mut self) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.journal.note(|counts| counts.ended += 1);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.journal.note(|counts| counts.panicked += 1);
+        } else if !self.ended {
+            self.journal.note(|counts| counts.cancelled += 1);
+        }
+    }
+}
+
+/// `CODE TEXT` as a status; code 0 makes the status OK that no error may be (wire-rules E1).
+fn status(text: &str) -> Status {
+    let (code, message) = text.split_once(' ').unwrap_or((text, ""));
+    Status::new(Code::from_i32(number(code) as i32), message.to_owned())
+}
+
+fn insert(metadata: &mut MetadataMap, entry: &str) {
+    let (name, value) = entry.split_once(' ').expect("NAME VALUE");
+    let appended = if name.ends_with("-bin") {
+        metadata.append_bin(name, value.as_bytes())
+    } else {
+        metadata.append(name, value)
+    };
+    appended.expect("metadata that a call can carry");
+}
+
+fn listing(metadata: &MetadataMap) -> String {
+    let mut text = String::new();
+    for (name, value) in metadata.iter().filter(|(name, _)| *name != ENTRY) {
+        match value {
+            MetadataValue::Ascii(value) => writeln!(text, "{name}: {value}"),
+            MetadataValue::Binary(bytes) => {
+                let hex = bytes.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+                writeln!(text, "{name}: {hex}")
+            }
+        }
+        .expect("a String takes all");
+    }
+    text
+}
+
+fn number(text: &str) -> usize {
+    text.parse().unwrap_or_else(|_| panic!("no number: {text:?}"))
+}
+
+/// Pending once, with a wake-up at once: what cooperative sources do.
+async fn yield_once() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
