@@ -235,3 +235,44 @@ impl Error for DecodeError {
         self.source.as_deref().map(|source| source as _)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::FrameBuf;
+
+    // wire-rules B6: what the raw codec writes is what it was given.
+    #[test]
+    fn the_bytes_codec_passes_messages_through() {
+        let message = Bytes::from_static(b"\0any\xff");
+        let mut buf = FrameBuf::new();
+        buf.encode::<BytesCodec, _>(&message, 100).unwrap();
+        let wire: Vec<u8> = buf.chunks().flatten().copied().collect();
+        assert_eq!(wire, [&[0, 0, 0, 0, 5][..], &message].concat());
+        let decoded = BytesCodec::decode(Payload::Borrowed(&wire[5..]), &DecodeLimits::default());
+        assert_eq!(decoded.unwrap(), message);
+    }
+
+    #[test]
+    fn a_shared_payload_is_not_copied() {
+        let bytes = Bytes::from(vec![1; 100]);
+        let at = bytes.as_ptr();
+        let payload = Payload::Shared(bytes);
+        assert_eq!((payload.len(), payload.is_empty()), (100, false));
+        assert_eq!(payload.into_bytes().as_ptr(), at);
+        assert!(Payload::Borrowed(&[]).is_empty());
+        assert_eq!(Payload::Borrowed(b"ab").into_bytes(), b"ab"[..]);
+    }
+
+    #[test]
+    fn errors_keep_the_codecs_own() {
+        let cause = || std::io::Error::other("varint too long");
+        let decode = DecodeError::from_source(cause());
+        assert_eq!(decode.to_string(), "message cannot be decoded: varint too long");
+        assert_eq!(decode.source().unwrap().to_string(), "varint too long");
+        let encode = EncodeError::from_source(cause());
+        assert_eq!(encode.source().unwrap().to_string(), "varint too long");
+        assert!(EncodeError::closed().source().is_none());
+        assert!(DecodeError::new("x").source().is_none());
+    }
+}

@@ -116,15 +116,15 @@ mod tests {
     // wire-rules 4, 5, R1: raw bytes, split at the last slash, nothing decoded.
     #[test]
     fn raw_paths_are_split_at_the_last_slash() {
-        let cases: [(&[u8], Option<(&[u8], &[u8])>); 13] = [
-            (b"/s.S/M", Some((b"s.S", b"M"))),
-            (b"//s.S/M", Some((b"/s.S", b"M"))),
-            (b"/s.S/M/", Some((b"s.S/M", b""))),
-            (b"/s.S/M/x", Some((b"s.S/M", b"x"))),
-            (b"/s.S/%4D", Some((b"s.S", b"%4D"))),
-            (b"/s.S/M?x=1", Some((b"s.S", b"M?x=1"))),
-            (b"/s.S/\xff", Some((b"s.S", b"\xff"))),
-            (b"//", Some((b"", b""))),
+        let cases = [
+            (&b"/s.S/M"[..], Some((&b"s.S"[..], &b"M"[..]))),
+            (&b"//s.S/M"[..], Some((&b"/s.S"[..], &b"M"[..]))),
+            (&b"/s.S/M/"[..], Some((&b"s.S/M"[..], &b""[..]))),
+            (&b"/s.S/M/x"[..], Some((&b"s.S/M"[..], &b"x"[..]))),
+            (&b"/s.S/%4D"[..], Some((&b"s.S"[..], &b"%4D"[..]))),
+            (&b"/s.S/M?x=1"[..], Some((&b"s.S"[..], &b"M?x=1"[..]))),
+            (&b"/s.S/\xff"[..], Some((&b"s.S"[..], &b"\xff"[..]))),
+            (&b"//"[..], Some((&b""[..], &b""[..]))),
             (b"s.S/M", None),
             (b"/s.S", None),
             (b"/", None),

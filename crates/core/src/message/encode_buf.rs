@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use bytes::buf::UninitSlice;
 use bytes::{Buf, BufMut, Bytes};
 
-/// Where a codec writes one message; implements [`BufMut`](bytes::BufMut).
+/// Where a codec writes one message; implements [`BufMut`].
 ///
 /// The byte stream is `bytes` with each link `(at, piece)` spliced in before
 /// `bytes[at]`; links are in ascending order of `at`.

@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(outcome(body.finish()), Ok(vec![7; 7]));
         assert!(body.deframer.capacity() > 0);
         body.reset(Encoding::Identity, 1 << 20);
-        body.push(&[&[0, 0, 0, 0xc3, 0x50][..], &[0; 50_000]].concat()).unwrap();
+        body.push(&[vec![0, 0, 0, 0xc3, 0x50], vec![0; 50_000]].concat()).unwrap();
         assert!(body.deframer.capacity() > 0);
         body.reset(Encoding::Identity, MAX);
         assert_eq!(body.deframer.capacity(), 0, "a large buffer is not kept");

@@ -1,4 +1,4 @@
-//! Streams that are written into: [`channel`] for a handler's response,
+//! Streams that are written into: [`channel()`] for a handler's response,
 //! [`pipe`] for the requests of a `*_sender` call.
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use pin_project_lite::pin_project;
 use crate::status::Status;
 use crate::stream::flush::request_flush;
 
-/// The writing end of a [`channel`] or [`pipe`]. Clones write into the same one.
+/// The writing end of a [`channel()`] or [`pipe`]. Clones write into the same one.
 pub struct Sender<T> {
     shared: Arc<Mutex<Queue<T>>>,
 }
@@ -25,7 +25,7 @@ pub struct Receiver<T> {
 }
 
 pin_project! {
-    /// A stream written by a future; see [`channel`].
+    /// A stream written by a future; see [`channel()`].
     #[derive(Debug)]
     pub struct Channel<T, Fut> {
         receiver: Receiver<T>,
@@ -226,20 +226,13 @@ impl<T, Fut: Future<Output = Result<(), Status>>> Stream for Channel<T, Fut> {
             *this.failure = outcome.err();
             this.producer.set(None);
         }
-        if this.producer.is_none()
-            && let Some(failure) = this.failure.take()
-        {
-            // Senders may live on elsewhere, but the call is over after what they sent.
-            return match this.receiver.take_ready() {
-                Some(item) => {
-                    *this.failure = Some(failure);
-                    Poll::Ready(Some(Ok(item)))
-                }
-                None => {
-                    this.receiver.close();
-                    Poll::Ready(Some(Err(failure)))
-                }
-            };
+        if this.failure.is_some() {
+            // Senders may live on elsewhere, but what they send now comes too late.
+            if let Some(item) = this.receiver.take_ready() {
+                return Poll::Ready(Some(Ok(item)));
+            }
+            this.receiver.close();
+            return Poll::Ready(this.failure.take().map(Err));
         }
         this.receiver.poll_take(cx).map(|item| item.map(Ok))
     }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-/// A stream that is always ready; see [`iter`].
+/// A stream that is always ready; see [`iter()`].
 #[derive(Clone, Debug)]
 pub struct Iter<I> {
     items: I,

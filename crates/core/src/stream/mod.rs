@@ -2,9 +2,9 @@
 //!
 //! | to make a stream of | use |
 //! |---|---|
-//! | items that are there | [`iter`] |
-//! | a state and an async step | [`unfold`] |
-//! | an async block that sends | [`channel`] |
+//! | items that are there | [`iter()`] |
+//! | a state and an async step | [`unfold()`] |
+//! | an async block that sends | [`channel()`] |
 //! | another task that sends | [`pipe`] |
 
 mod channel;

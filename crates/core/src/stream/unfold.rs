@@ -7,7 +7,7 @@ use futures_core::Stream;
 use pin_project_lite::pin_project;
 
 pin_project! {
-    /// A stream from a state and a step; see [`unfold`].
+    /// A stream from a state and a step; see [`unfold()`].
     #[derive(Debug)]
     pub struct Unfold<S, F, Fut> {
         // `None` while a step runs and after the end.

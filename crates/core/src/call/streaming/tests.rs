@@ -76,8 +76,8 @@ fn framed(messages: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-fn ok(message: &'static [u8]) -> Option<Result<Bytes, Code>> {
-    Some(Ok(Bytes::from_static(message)))
+fn bytes(message: &'static [u8]) -> Bytes {
+    Bytes::from_static(message)
 }
 
 // wire-rules 29, M2: any cut, any reading pattern, the same messages.
@@ -90,15 +90,15 @@ fn messages_come_in_order_for_every_cut() {
             let mut seen = Vec::new();
             for part in [&wire[..cut], &wire[cut..]] {
                 let _ = pair.inbox.push(part);
-                while eager && let Poll::Ready(item) = pair.poll() {
+                while eager && let Poll::Ready(Some(item)) = pair.poll() {
                     seen.push(item);
                 }
             }
             pair.inbox.finish(None);
             while let Some(item) = pair.ready() {
-                seen.push(Some(item));
+                seen.push(item);
             }
-            assert_eq!(seen, [ok(b"one"), ok(b""), ok(b"three")], "cut at {cut}");
+            assert_eq!(seen, [Ok(bytes(b"one")), Ok(bytes(b"")), Ok(bytes(b"three"))], "cut at {cut}");
             assert_eq!(pair.poll(), Poll::Ready(None), "the end stays");
         }
     }
@@ -117,8 +117,8 @@ fn the_reader_is_woken_when_it_can_read_and_not_before() {
     assert_eq!(pair.wakes.take(), 1);
     let _ = pair.inbox.push(&wire[10..]);
     assert_eq!(pair.wakes.take(), 0, "it has not read yet");
-    assert_eq!(pair.ready(), ok(b"abc"));
-    assert_eq!(pair.ready(), ok(b"d"));
+    assert_eq!(pair.ready(), Some(Ok(bytes(b"abc"))));
+    assert_eq!(pair.ready(), Some(Ok(bytes(b"d"))));
     assert!(pair.poll().is_pending());
     pair.inbox.finish(None);
     assert_eq!(pair.wakes.take(), 1);
@@ -144,8 +144,8 @@ fn messages_are_delivered_before_the_final_status() {
     pair.inbox.finish(Some(status));
     pair.inbox.finish(None);
     assert_eq!(pair.reader.trailers(), None);
-    assert_eq!(pair.ready(), ok(b"a"));
-    assert_eq!(pair.ready(), ok(b"b"));
+    assert_eq!(pair.ready(), Some(Ok(bytes(b"a"))));
+    assert_eq!(pair.ready(), Some(Ok(bytes(b"b"))));
     assert_eq!(pair.ready(), Some(Err(Code::Aborted)));
     assert_eq!(pair.ready(), None);
     // wire-rules 97
