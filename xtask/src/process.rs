@@ -31,6 +31,11 @@ impl Outcome {
         self.status.is_some_and(|status| status.success())
     }
 
+    /// `None` if it was ended by a signal.
+    pub(crate) fn exit_code(&self) -> Option<i32> {
+        self.status?.code()
+    }
+
     /// One line on how it ended, for a report.
     pub(crate) fn verdict(&self) -> String {
         match self.status {

@@ -5,6 +5,7 @@
 //! line says how many passed and failed, alone, so that machines can read it too.
 
 mod demo;
+mod grpcurl;
 mod interop;
 mod newcomer;
 mod programs;
@@ -33,8 +34,13 @@ pub(crate) struct Run<'w> {
 /// A part of the run: its name, and the function that runs those of its tests which are wanted.
 type Part = (&'static str, fn(&mut Run<'_>) -> anyhow::Result<()>);
 
-const PARTS: [Part; 4] =
-    [("rust", rust::run), ("demo", demo::run), ("newcomer", newcomer::run), ("interop", interop::run)];
+const PARTS: [Part; 5] = [
+    ("rust", rust::run),
+    ("demo", demo::run),
+    ("newcomer", newcomer::run),
+    ("grpcurl", grpcurl::run),
+    ("interop", interop::run),
+];
 
 /// Runs the tests whose id contains one of `filters`, or all; says whether all of them passed.
 pub(crate) fn run(workspace: &Workspace, filters: &[String], full: bool) -> anyhow::Result<bool> {
