@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::report;
+use crate::status::Status;
 
 /// A failure outside of any call's own status. One word wide.
 ///
@@ -132,6 +133,11 @@ impl Error {
         self.inner.elapsed
     }
 
+    /// The status of the call that failed, if this is about one.
+    pub fn status(&self) -> Option<&Status> {
+        self.source().and_then(|source| source.downcast_ref())
+    }
+
     /// The next step for the reader.
     pub fn hint(&self) -> Option<&str> {
         self.inner.hint.as_deref()
@@ -154,8 +160,19 @@ impl fmt::Display for Error {
     }
 }
 
+/// A failed call as an error, so that `?` works for both in one function.
+impl From<Status> for Error {
+    fn from(status: Status) -> Self {
+        Self::new(Phase::Call, status.to_string()).with_source(status)
+    }
+}
+
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(status) = self.status() {
+            // Its report says all, and its first line what `Display` says.
+            return write!(f, "{}: {status:?}", self.inner.phase.failure());
+        }
         write!(f, "{self}\n  phase: {}", self.inner.phase)?;
         if self.inner.attempt > 0 {
             write!(f, "\n  attempt: {}", self.inner.attempt)?;
@@ -193,7 +210,7 @@ impl Phase {
             Self::Connect => "could not connect",
             Self::Tls => "TLS handshake failed",
             Self::Http2Start => "HTTP/2 start failed",
-            Self::Call => "connection failed",
+            Self::Call => "call failed",
             Self::Bind => "could not listen",
             Self::Serve => "serving failed",
         }
@@ -205,7 +222,8 @@ impl Phase {
             Self::Config => "for ",
             Self::Resolve => "",
             Self::Connect => "to ",
-            Self::Tls | Self::Http2Start | Self::Call => "with ",
+            Self::Tls | Self::Http2Start => "with ",
+            Self::Call => "on the connection to ",
             Self::Bind | Self::Serve => "on ",
         }
     }
@@ -220,6 +238,7 @@ impl fmt::Display for Phase {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::status::Code;
 
     #[test]
     fn an_error_is_one_word() {
@@ -263,12 +282,24 @@ mod tests {
             (Phase::Connect, "could not connect to peer: why"),
             (Phase::Tls, "TLS handshake failed with peer: why"),
             (Phase::Http2Start, "HTTP/2 start failed with peer: why"),
-            (Phase::Call, "connection failed with peer: why"),
+            (Phase::Call, "call failed on the connection to peer: why"),
             (Phase::Bind, "could not listen on peer: why"),
             (Phase::Serve, "serving failed on peer: why"),
         ];
         for (phase, text) in expected {
             assert_eq!(sentence(phase), text);
         }
+    }
+    #[test]
+    fn a_status_goes_through_an_error_unharmed() {
+        let status = Status::not_found("no such book").with_details_bytes(vec![1, 2]);
+        let error = Error::from(status);
+        assert_eq!(error.to_string(), "call failed: NOT_FOUND: no such book");
+        assert_eq!(format!("{error:?}"), "call failed: NOT_FOUND: no such book\n  details: 2 bytes");
+        let back = Status::from(error);
+        assert_eq!(
+            (back.code(), back.message(), back.details()),
+            (Code::NotFound, "no such book", &[1, 2][..])
+        );
     }
 }

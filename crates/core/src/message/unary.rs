@@ -230,6 +230,49 @@ mod tests {
         }
     }
 
+    /// Pseudo-random numbers below `end`, the same each time.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % end
+        }
+    }
+
+    // wire-rules M2, M3: random bodies in random pieces, mostly nearly right.
+    #[test]
+    fn random_bodies_equal_the_whole_however_they_are_cut() {
+        let mut random = Random(3);
+        let mut seen = std::collections::BTreeMap::<String, u32>::new();
+        for _ in 0..30_000 {
+            let mut body = Vec::new();
+            for _ in 0..=random.below(8) / 7 {
+                let len = random.below(12);
+                let flag = if random.below(16) == 0 { random.below(256) as u8 } else { 0 };
+                let high = if random.below(16) == 0 { random.below(256) as u8 } else { 0 };
+                body.extend_from_slice(&[flag, 0, 0, high, len as u8]);
+                body.resize(body.len() + len, 1);
+            }
+            match random.below(4) {
+                0 => body.truncate(random.below(body.len() + 1)),
+                1 => body.resize(body.len() + random.below(7), 0),
+                _ => {}
+            }
+            let expected = whole(&body);
+            let (mut parts, mut rest) = (Vec::new(), &body[..]);
+            while !rest.is_empty() {
+                let (part, tail) = rest.split_at(random.below(rest.len() + 1));
+                parts.push(part);
+                rest = tail;
+            }
+            assert_eq!(in_parts(parts), expected, "{}", body.escape_ascii());
+            let kind = expected.map_or_else(|(code, _)| code.name(), |_| "OK");
+            *seen.entry(kind.to_owned()).or_default() += 1;
+        }
+        assert_eq!(seen.len(), 4, "every outcome occurs: {seen:?}");
+    }
+
     // wire-rules 42: said at the prefix, before the body comes.
     #[test]
     fn faults_are_known_as_early_as_possible() {

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use crate::codec::{DecodeError, EncodeError, EncodeErrorKind};
-use crate::error::Error;
+use crate::error::{Error, Phase};
 use crate::metadata::InvalidMetadata;
 use crate::status::{Code, Status};
 
@@ -25,7 +25,11 @@ impl Status {
 
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
-        Self::unavailable(error.to_string()).with_source(error)
+        if let Some(status) = error.status() {
+            return status.clone();
+        }
+        let code = if error.phase() == Phase::Config { Code::Internal } else { Code::Unavailable };
+        Self::new(code, error.to_string()).with_source(error)
     }
 }
 

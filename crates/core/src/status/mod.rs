@@ -30,7 +30,8 @@ use crate::report;
 /// cause never leaves the process.
 ///
 /// # Conversions with `?`
-/// [`peregrine_core::Error`](crate::Error) becomes UNAVAILABLE,
+/// [`peregrine_core::Error`](crate::Error) becomes UNAVAILABLE (INTERNAL for a
+/// mistake in the configuration, and the status itself if it holds one),
 /// [`DecodeError`](crate::DecodeError) INTERNAL, [`EncodeError`](crate::EncodeError)
 /// RESOURCE_EXHAUSTED for a message over the limit, CANCELLED for a call that
 /// has ended, else INTERNAL, [`InvalidMetadata`](crate::InvalidMetadata)
@@ -300,7 +301,8 @@ mod tests {
 
     #[test]
     fn the_documented_errors_convert() {
-        let cases: [(Status, Code); 7] = [
+        let cases: [(Status, Code); 8] = [
+            (crate::Error::new(crate::Phase::Config, "x").into(), Code::Internal),
             (crate::Error::new(crate::Phase::Tls, "x").into(), Code::Unavailable),
             (DecodeError::new("x").into(), Code::Internal),
             (EncodeError::too_large(5, 4).into(), Code::ResourceExhausted),

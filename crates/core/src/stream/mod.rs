@@ -27,6 +27,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::{Context, Poll, Wake, Waker};
+    use std::thread::Thread;
 
     use super::*;
 
@@ -57,6 +58,27 @@ pub(crate) mod tests {
 
     pub(crate) fn next<S: Stream>(stream: Pin<&mut S>, wakes: &Arc<Wakes>) -> Poll<Option<S::Item>> {
         stream.poll_next(&mut Context::from_waker(&wakes.waker()))
+    }
+
+    /// Unparks a thread.
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    /// Runs a future on this thread.
+    pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+        let mut future = pin!(future);
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        loop {
+            match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => std::thread::park(),
+            }
+        }
     }
 
     /// All items of a stream that never waits.

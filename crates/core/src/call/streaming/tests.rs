@@ -10,7 +10,7 @@ use crate::call::{InboxConfig, InboxOwner};
 use crate::codec::BytesCodec;
 use crate::message::{Encoding, write_prefix};
 use crate::status::Code;
-use crate::stream::tests::{Wakes, poll_once};
+use crate::stream::tests::{Wakes, block_on, poll_once};
 
 const CALL: u64 = 42;
 
@@ -357,4 +357,53 @@ fn a_detached_inbox_works_without_an_owner() {
 fn a_stream_of_any_message_crosses_threads() {
     fn shared<T: Send + Sync + Unpin>() {}
     shared::<Streaming<std::rc::Rc<()>>>();
+}
+
+/// Lets the pushing thread sleep until there is credit.
+struct Gate(std::thread::Thread);
+
+impl InboxOwner for Gate {
+    fn credit_available(&self, _call: u64) {
+        self.0.unpark();
+    }
+
+    fn dropped(&self, _call: u64) {
+        self.0.unpark();
+    }
+}
+
+// Real threads, a small window: lost credit or a lost wake-up would hang this test.
+#[test]
+fn driver_and_reader_on_two_threads_never_stall() {
+    const WINDOW: usize = 1_000;
+    let messages: Vec<Vec<u8>> = (0..4_000_usize).map(|n| vec![n as u8; n * 37 % 3_000]).collect();
+    let wire = framed(&messages.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let config = InboxConfig { encoding: Encoding::Identity, max_message: 3_000, credit_step: WINDOW / 2 };
+    let inbox = SharedInbox::new(config, Arc::new(Gate(std::thread::current())), CALL);
+    let mut reader = Streaming::new::<BytesCodec>(Arc::clone(&inbox), DecodeLimits::default());
+    let expected = messages.clone();
+    let reading = std::thread::spawn(move || {
+        block_on(async {
+            for message in expected {
+                assert_eq!(reader.message().await.unwrap().unwrap(), message);
+            }
+            assert_eq!(reader.message().await.unwrap(), None);
+        });
+    });
+    let (mut window, mut sent, mut size) = (WINDOW, 0, 1);
+    while sent < wire.len() {
+        size = size * 7 % 1_009;
+        let end = wire.len().min(sent + window.min(size));
+        window -= end - sent;
+        window += inbox.push(&wire[sent..end]);
+        sent = end;
+        while window == 0 {
+            window += inbox.take_credit();
+            if window == 0 {
+                std::thread::park();
+            }
+        }
+    }
+    inbox.finish(None);
+    reading.join().unwrap();
 }

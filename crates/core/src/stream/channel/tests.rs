@@ -5,7 +5,7 @@ use std::pin::pin;
 use super::*;
 use crate::status::Code;
 use crate::stream::take_flush_request;
-use crate::stream::tests::{Wakes, collect, next, poll_once};
+use crate::stream::tests::{Wakes, block_on, collect, next, poll_once};
 
 fn codes<T>(items: Vec<Result<T, Status>>) -> Vec<Result<T, Code>> {
     items.into_iter().map(|item| item.map_err(|status| status.code())).collect()
@@ -227,4 +227,37 @@ fn flush_of_an_empty_queue_still_reaches_the_driver() {
     assert!(matches!(next(stream.as_mut(), &wakes), Poll::Ready(Some(Ok(2)))));
     assert!(!take_flush_request());
     assert!(matches!(next(stream.as_mut(), &wakes), Poll::Ready(None)));
+}
+
+// Real threads: a wake-up that gets lost would hang this test.
+#[test]
+fn senders_on_other_threads_lose_nothing() {
+    const EACH: u32 = 5_000;
+    let (sender, receiver) = pipe(3);
+    let senders: Vec<_> = (0..3)
+        .map(|id| {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                block_on(async {
+                    for n in 0..EACH {
+                        sender.send((id, n)).await.unwrap();
+                        if n % 100 == 0 {
+                            sender.flush().await.unwrap();
+                        }
+                    }
+                });
+            })
+        })
+        .collect();
+    drop(sender);
+    let mut receiver = pin!(receiver);
+    let mut expected = [0; 3];
+    while let Some((id, n)) = block_on(poll_fn(|cx| receiver.as_mut().poll_next(cx))) {
+        assert_eq!(n, expected[id], "each sender's order is kept");
+        expected[id] += 1;
+    }
+    assert_eq!(expected, [EACH; 3]);
+    for sender in senders {
+        sender.join().unwrap();
+    }
 }
