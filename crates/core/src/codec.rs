@@ -57,16 +57,19 @@ pub enum Payload<'a> {
 
 impl Payload<'_> {
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         self.as_slice().len()
     }
 
     /// Whether the message is empty, which is legal (wire-rules 30).
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.as_slice().is_empty()
     }
 
     /// The bytes, wherever they are.
+    #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match self {
             Self::Borrowed(bytes) => bytes,

@@ -3,7 +3,7 @@
 //!
 //! Made by the transport, the client and the server; seen by users as the
 //! error of `serve` and `connect` and as the source of a call's
-//! [`Status`](crate::Status).
+//! [`Status`].
 
 use std::borrow::Cow;
 use std::error::Error as StdError;

@@ -24,6 +24,7 @@ pub struct EncodeBuf<'a> {
 
 impl<'a> EncodeBuf<'a> {
     /// Appends to `bytes` and `links`, which may hold earlier output.
+    #[inline]
     pub fn new(bytes: &'a mut Vec<u8>, links: &'a mut VecDeque<(usize, Bytes)>) -> Self {
         let start = bytes.len();
         Self { bytes, links, start, linked: 0 }
@@ -32,11 +33,13 @@ impl<'a> EncodeBuf<'a> {
     /// Appends a copy of `slice`.
     ///
     /// The same as [`BufMut::put_slice`], for those who have not imported that.
+    #[inline]
     pub fn put_slice(&mut self, slice: &[u8]) {
         self.bytes.extend_from_slice(slice);
     }
 
     /// Appends `piece`: by reference from [`LINK_THRESHOLD`] bytes on, else a copy.
+    #[inline]
     pub fn put_shared(&mut self, piece: Bytes) {
         if piece.len() < LINK_THRESHOLD {
             self.bytes.extend_from_slice(&piece);
@@ -57,6 +60,7 @@ impl<'a> EncodeBuf<'a> {
     }
 
     /// Bytes written so far, links included.
+    #[inline]
     pub fn written(&self) -> usize {
         self.bytes.len() - self.start + self.linked
     }
@@ -66,16 +70,19 @@ impl<'a> EncodeBuf<'a> {
 // `chunk_mut`) is passed on to the implementation for `Vec<u8>`, on the one
 // vector this type holds exclusively; the other methods are safe code.
 unsafe impl BufMut for EncodeBuf<'_> {
+    #[inline]
     fn remaining_mut(&self) -> usize {
         self.bytes.remaining_mut()
     }
 
+    #[inline]
     unsafe fn advance_mut(&mut self, count: usize) {
         // SAFETY: the caller's promise, that `count` bytes of `chunk_mut` are
         // initialised, is about the vector's own spare capacity.
         unsafe { self.bytes.advance_mut(count) }
     }
 
+    #[inline]
     fn chunk_mut(&mut self) -> &mut UninitSlice {
         self.bytes.chunk_mut()
     }
@@ -85,6 +92,7 @@ unsafe impl BufMut for EncodeBuf<'_> {
     /// `T` is not `'static`, so it cannot be asked whether it is `Bytes`. Its
     /// size tells well enough: a stranger of the same size is still written
     /// right, through one copy of its own.
+    #[inline]
     fn put<T: Buf>(&mut self, mut source: T) {
         if size_of::<T>() == size_of::<Bytes>() && source.remaining() >= LINK_THRESHOLD {
             let len = source.remaining();
@@ -94,10 +102,12 @@ unsafe impl BufMut for EncodeBuf<'_> {
         }
     }
 
+    #[inline]
     fn put_slice(&mut self, slice: &[u8]) {
         self.bytes.extend_from_slice(slice);
     }
 
+    #[inline]
     fn put_bytes(&mut self, value: u8, count: usize) {
         self.bytes.put_bytes(value, count);
     }

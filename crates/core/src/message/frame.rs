@@ -25,6 +25,7 @@ pub struct Prefix {
 /// The flag does not fit the encoding or is unknown: INTERNAL (wire-rules 31,
 /// 32). The length is over `max`: RESOURCE_EXHAUSTED, before anything is
 /// buffered for it (42).
+#[inline]
 pub fn parse_prefix(bytes: &[u8], encoding: Encoding, max: usize) -> Result<Option<Prefix>, Status> {
     let [flag, a, b, c, d, ..] = *bytes else { return Ok(None) };
     match (flag, encoding) {
@@ -48,6 +49,7 @@ pub(crate) fn claimed_len(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Appends the prefix of an uncompressed message of `len` bytes.
+#[inline]
 pub fn write_prefix(out: &mut Vec<u8>, len: u32) {
     let [a, b, c, d] = len.to_be_bytes();
     out.extend_from_slice(&[0, a, b, c, d]);

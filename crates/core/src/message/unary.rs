@@ -23,6 +23,7 @@ use crate::status::Status;
 /// | message over `max` bytes | RESOURCE_EXHAUSTED |
 /// | 1 to 4 bytes behind the message | INTERNAL |
 /// | a second prefix behind the message | UNIMPLEMENTED |
+#[inline]
 pub fn single_message(body: &[u8], encoding: Encoding, max: usize) -> Result<Payload<'_>, Status> {
     let Some(prefix) = parse_prefix(body, encoding, max)? else {
         return Err(if body.is_empty() { no_message() } else { truncated() });

@@ -5,15 +5,20 @@
 //! ([`MetadataMap::push_wire`]) and write one out ([`MetadataMap::wire_fields`]);
 //! users read and change it in between.
 
+mod check;
+mod invalid;
 mod reserved;
 mod wire;
 
 use std::fmt;
 use std::ops::Range;
 
+pub use crate::metadata::invalid::{InvalidMetadata, InvalidMetadataReason};
 pub use crate::metadata::reserved::{is_reserved_on_receipt, is_reserved_on_send};
 pub use crate::metadata::wire::{WireField, WireFields};
 pub(crate) use crate::metadata::wire::{append_base64, base64_len, decode_base64};
+
+use crate::metadata::check::{BINARY_SUFFIX, check_binary_name, checked_text};
 
 /// Metadata of a call, in the order of insertion.
 ///
@@ -50,31 +55,6 @@ pub enum MetadataValue<'a> {
 pub struct Iter<'a> {
     map: &'a MetadataMap,
     index: usize,
-}
-
-/// A name or value that gRPC cannot carry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidMetadata {
-    name: Box<str>,
-    reason: InvalidMetadataReason,
-}
-
-/// What is wrong with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum InvalidMetadataReason {
-    /// The name is empty or has a character outside `0-9 a-z _ - .` (wire-rules 21).
-    Name,
-    /// The value has a byte outside 0x20 to 0x7E (22).
-    Value,
-    /// A text value for a name that ends in `-bin`.
-    TextForBinary,
-    /// A bytes value for a name that does not end in `-bin`.
-    BinaryForText,
-    /// A received `-bin` value is not base64 (25).
-    Base64,
-    /// All entries together pass 4 GiB.
-    TooLarge,
 }
 
 impl MetadataMap {
@@ -286,58 +266,6 @@ impl Span {
     }
 }
 
-/// The value without space around it, if both may be sent.
-fn checked_text<'v>(name: &str, value: &'v str) -> Result<&'v [u8], InvalidMetadata> {
-    let value = value.trim_matches([' ', '\t']).as_bytes();
-    let reason = if !is_name_in_any_case(name.as_bytes()) {
-        InvalidMetadataReason::Name
-    } else if has_binary_suffix(name) {
-        InvalidMetadataReason::TextForBinary
-    } else if !is_text(value) {
-        InvalidMetadataReason::Value
-    } else {
-        return Ok(value);
-    };
-    Err(InvalidMetadata::new(name.as_bytes(), reason))
-}
-
-fn check_binary_name(name: &str) -> Result<(), InvalidMetadata> {
-    let reason = if !is_name_in_any_case(name.as_bytes()) {
-        InvalidMetadataReason::Name
-    } else if !has_binary_suffix(name) {
-        InvalidMetadataReason::BinaryForText
-    } else {
-        return Ok(());
-    };
-    Err(InvalidMetadata::new(name.as_bytes(), reason))
-}
-
-fn has_binary_suffix(name: &str) -> bool {
-    let suffix = name.len().checked_sub(BINARY_SUFFIX.len()).and_then(|at| name.as_bytes().get(at..));
-    suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case(BINARY_SUFFIX))
-}
-
-/// Whether `name` is a metadata name as it stands on the wire (wire-rules 21).
-fn is_name(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'_' | b'-' | b'.'))
-}
-
-fn is_name_in_any_case(name: &[u8]) -> bool {
-    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    !name.is_empty() && name.iter().all(allowed)
-}
-
-/// Whether `value` is a text value (wire-rules 22).
-fn is_text(value: &[u8]) -> bool {
-    value.iter().all(|byte| matches!(byte, 0x20..=0x7e))
-}
-
-/// What the name of a binary entry ends in.
-const BINARY_SUFFIX: &[u8] = b"-bin";
-
-/// Bytes of a name that an error repeats.
-const MAX_NAME_SHOWN: usize = 128;
-
 /// Names whose values `Debug` hides even if nobody marked them.
 const SECRETS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
 
@@ -431,41 +359,6 @@ impl fmt::Debug for MetadataValue<'_> {
         }
     }
 }
-
-impl InvalidMetadata {
-    fn new(name: &[u8], reason: InvalidMetadataReason) -> Self {
-        let shown = &name[..name.len().min(MAX_NAME_SHOWN)];
-        Self { name: shown.escape_ascii().to_string().into(), reason }
-    }
-
-    /// The name it was about, with unprintable bytes escaped and cut at 128 bytes.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What is wrong.
-    pub fn reason(&self) -> InvalidMetadataReason {
-        self.reason
-    }
-}
-
-impl fmt::Display for InvalidMetadata {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = match self.reason {
-            InvalidMetadataReason::Name => "a name is one or more of 0-9 a-z _ - .",
-            InvalidMetadataReason::Value => {
-                "a text value is printable ASCII; use a name ending in -bin for bytes"
-            }
-            InvalidMetadataReason::TextForBinary => "a name ending in -bin takes bytes",
-            InvalidMetadataReason::BinaryForText => "bytes need a name ending in -bin",
-            InvalidMetadataReason::Base64 => "the received value is not base64",
-            InvalidMetadataReason::TooLarge => "metadata of 4 GiB or more cannot be held",
-        };
-        write!(f, "metadata \"{}\": {reason}", self.name)
-    }
-}
-
-impl std::error::Error for InvalidMetadata {}
 
 #[cfg(test)]
 mod tests;

@@ -8,9 +8,9 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use crate::metadata::check::{BINARY_SUFFIX, is_name, is_text};
 use crate::metadata::{
-    BINARY_SUFFIX, InvalidMetadata, InvalidMetadataReason, MetadataMap, is_name, is_reserved_on_receipt,
-    is_reserved_on_send, is_text,
+    InvalidMetadata, InvalidMetadataReason, MetadataMap, is_reserved_on_receipt, is_reserved_on_send,
 };
 
 /// One header field to send.
