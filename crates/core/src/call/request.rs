@@ -1,6 +1,7 @@
 //! A message on its way to a handler, with what travels beside it.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
@@ -15,11 +16,33 @@ use crate::metadata::MetadataMap;
 #[derive(Debug, Default)]
 pub struct Request<T> {
     message: T,
-    metadata: MetadataMap,
+    metadata: Metadata,
     extensions: Extensions,
     deadline: Option<Instant>,
     peer: PeerAddr,
     options: CallOptions,
+}
+
+/// A request's metadata, which it may share with others until it changes it.
+#[derive(Debug)]
+enum Metadata {
+    Own(MetadataMap),
+    Shared(Arc<MetadataMap>),
+}
+
+impl Metadata {
+    fn into_own(self) -> MetadataMap {
+        match self {
+            Self::Own(metadata) => metadata,
+            Self::Shared(metadata) => Arc::unwrap_or_clone(metadata),
+        }
+    }
+}
+
+impl Default for Metadata {
+    fn default() -> Self {
+        Self::Own(MetadataMap::new())
+    }
 }
 
 /// What can be sent as the one request message of a call.
@@ -42,7 +65,7 @@ impl<T> Request<T> {
     pub fn new(message: T) -> Self {
         Self {
             message,
-            metadata: MetadataMap::new(),
+            metadata: Metadata::Own(MetadataMap::new()),
             extensions: Extensions::new(),
             deadline: None,
             peer: PeerAddr::Unknown,
@@ -57,7 +80,7 @@ impl<T> Request<T> {
 
     /// Message, metadata and extensions.
     pub fn into_parts(self) -> (T, MetadataMap, Extensions) {
-        (self.message, self.metadata, self.extensions)
+        (self.message, self.metadata.into_own(), self.extensions)
     }
 
     /// The message.
@@ -72,12 +95,27 @@ impl<T> Request<T> {
 
     /// Metadata, sent as request headers.
     pub fn metadata(&self) -> &MetadataMap {
-        &self.metadata
+        match &self.metadata {
+            Metadata::Own(metadata) => metadata,
+            Metadata::Shared(metadata) => metadata,
+        }
     }
 
     /// Metadata, to change.
     pub fn metadata_mut(&mut self) -> &mut MetadataMap {
-        &mut self.metadata
+        if let Metadata::Shared(shared) = &mut self.metadata {
+            self.metadata = Metadata::Own(MetadataMap::clone(shared));
+        }
+        match &mut self.metadata {
+            Metadata::Own(metadata) => metadata,
+            Metadata::Shared(_) => unreachable!("made the request's own just above"),
+        }
+    }
+
+    /// Metadata that many requests share; copied when this one changes it. Set by the server, whose callers repeat
+    /// the same header block call after call.
+    pub fn share_metadata(&mut self, metadata: Arc<MetadataMap>) {
+        self.metadata = Metadata::Shared(metadata);
     }
 
     /// Values by type that stay inside the process.
@@ -247,6 +285,20 @@ mod tests {
         request.name.push('!');
         assert_eq!(request.name, "Ada!");
         assert_eq!(request.get_ref(), &Hello { name: "Ada!".into() });
+    }
+
+    #[test]
+    fn shared_metadata_is_copied_by_the_request_that_changes_it() {
+        let mut shared = MetadataMap::new();
+        shared.insert("k", "v").unwrap();
+        let shared = Arc::new(shared);
+        let (mut one, mut other) = (Request::new(1), Request::new(2));
+        one.share_metadata(Arc::clone(&shared));
+        other.share_metadata(Arc::clone(&shared));
+        one.metadata_mut().insert("k", "changed").unwrap();
+        assert_eq!(one.metadata().get("k"), Some("changed"));
+        assert_eq!(other.metadata().get("k"), Some("v"));
+        assert_eq!(other.into_parts().1.get("k"), Some("v"));
     }
 
     #[test]

@@ -96,10 +96,15 @@ fn streaming_request<C: Codec<A>, A>(call: IncomingCall<'_>) -> Result<Request<S
     Ok(request(Streaming::new::<C>(inbox, *limits), metadata, deadline, peer))
 }
 
-fn request<M>(message: M, metadata: &MetadataMap, deadline: Option<Instant>, peer: &PeerAddr) -> Request<M> {
+fn request<M>(
+    message: M,
+    metadata: &Arc<MetadataMap>,
+    deadline: Option<Instant>,
+    peer: &PeerAddr,
+) -> Request<M> {
     let mut request = Request::new(message);
     request.set_deadline(deadline);
     request.set_peer(peer.clone());
-    request.metadata_mut().clone_from(metadata);
+    request.share_metadata(Arc::clone(metadata));
     request
 }
