@@ -56,6 +56,8 @@ pub(crate) struct Serving {
     /// Calls that run, seen by the server's shutdown report.
     active: Arc<AtomicUsize>,
     shutting_down: bool,
+    /// A call asked for its messages to leave at once ([`Sender::flush`](peregrine_core::Sender::flush)).
+    flush_requested: bool,
     /// First polls so far; every so many is timed.
     polls: u32,
 }
@@ -79,6 +81,7 @@ impl Serving {
             mail: Mail::default(),
             active,
             shutting_down: false,
+            flush_requested: false,
             polls: 0,
             shared,
         }
@@ -147,7 +150,8 @@ impl Endpoint for Serving {
             self.on_woken(index as usize);
         }
         self.mail = mail;
-        mailbox.has_mail()
+        // Without more work in sight the driver writes; what came meanwhile has woken it.
+        !std::mem::take(&mut self.flush_requested) && mailbox.has_mail()
     }
 
     fn next_timeout(&self) -> Option<Instant> {

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use peregrine_core::call::SharedInbox;
+use peregrine_core::stream::take_flush_request;
 use peregrine_core::{Payload, Status};
 
 use super::Serving;
@@ -63,6 +64,7 @@ impl Serving {
             let mut cx = Context::from_waker(&waker.1);
             catch_unwind(AssertUnwindSafe(|| slot.as_mut().poll(&mut cx)))
         });
+        self.flush_requested |= take_flush_request();
         call.head_sent = port.head_sent;
         if let Target::Wire(wire) = port.target {
             self.wire = Some(wire);
