@@ -1,5 +1,6 @@
 //! Messages of the buffa runtime.
 
+use buffa::bytes::Bytes;
 use buffa::{DecodeOptions, EncodeSink, Message, SizeCache};
 use peregrine_core::message::LINK_THRESHOLD;
 use peregrine_core::{Codec, DecodeError, DecodeLimits, EncodeBuf, EncodeError, EncodeTarget, Payload};
@@ -58,7 +59,7 @@ impl EncodeSink for Linking<'_> {
         self.0.put_slice(&value.to_le_bytes());
     }
 
-    fn put_shared(&mut self, bytes: buffa::bytes::Bytes) {
+    fn put_shared(&mut self, bytes: Bytes) {
         self.0.put_shared(bytes);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`pipe`] | an in-memory connection that can be cut, filled up, and sliced into chosen pieces |
+//! | [`mod@pipe`] | an in-memory connection that can be cut, filled up, and sliced into chosen pieces |
 //! | [`peer`] | an HTTP/2 client that says whatever the test tells it to, legal or not |
 //! | [`runtime`] | runs a test in virtual time or on several threads, with a leak check at its end |
 //! | [`service`] | a gRPC service without generated code whose calls do what their request asks for |

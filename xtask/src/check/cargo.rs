@@ -22,6 +22,7 @@ pub(super) fn clippy(project: &Project<'_>) -> anyhow::Result<Vec<Finding>> {
     judge(&mut project.workspace.cargo(&[
         "clippy",
         "--quiet",
+        "--keep-going",
         "--workspace",
         "--all-features",
         "--all-targets",
@@ -37,6 +38,7 @@ pub(super) fn doc(project: &Project<'_>) -> anyhow::Result<Vec<Finding>> {
             .cargo(&[
                 "doc",
                 "--quiet",
+                "--keep-going",
                 "--workspace",
                 "--all-features",
                 "--no-deps",

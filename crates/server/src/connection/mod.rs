@@ -1,7 +1,7 @@
 //! One connection's calls.
 //!
 //! [`Serving`] is the endpoint that the transport's driver drives: it owns the engine (inside its
-//! [`Wire`](crate::call::wire::Wire)), the table of calls, and the spare slots in which calls live. The way of a call:
+//! [`Wire`]), the table of calls, and the spare slots in which calls live. The way of a call:
 //!
 //! 1. [`events`]: a HEADERS event opens a [`Call`]; DATA completes its request, or feeds its inbox.
 //! 2. [`run`]: a slot is filled and, unless the method is known to be slow, polled at once, in place.

@@ -1,6 +1,6 @@
 //! Addresses and byte streams, the same for both roles.
 //!
-//! The client parses a [`Target`] and calls [`connect`]; the server binds a [`Listener`] and accepts. Both get a
+//! The client parses a [`Target`] and calls [`connect()`]; the server binds a [`Listener`] and accepts. Both get a
 //! [`Stream`] and the [`PeerAddr`] of the other side.
 
 mod connect;
