@@ -6,6 +6,7 @@
 mod architecture;
 mod cargo;
 mod deny;
+mod features;
 mod layers;
 mod links;
 mod purity;
@@ -47,7 +48,7 @@ struct Check {
 }
 
 /// Quick ones first, so that the common slips show within a second.
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 12] = [
     Check {
         name: "format",
         what: "rustfmt leaves every file as it is",
@@ -103,6 +104,12 @@ const CHECKS: [Check; 11] = [
         what: "clippy is silent on all targets",
         remedy: "follow the hint, or write `#[expect(.., reason = \"..\")]` where the hint is wrong",
         run: cargo::clippy,
+    },
+    Check {
+        name: "features",
+        what: "every package builds with none of its features and with each alone",
+        remedy: "put what needs the feature behind it, whole modules rather than lines",
+        run: features::check,
     },
     Check {
         name: "doc",

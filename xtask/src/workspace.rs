@@ -21,6 +21,7 @@ pub(crate) struct Package {
     /// Folder of the manifest, relative to the root.
     pub(crate) folder: PathBuf,
     pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) features: Vec<String>,
 }
 
 /// One line of a member's dependency tables.
@@ -67,10 +68,12 @@ impl Workspace {
                 };
                 dependencies.push(Dependency { name: text(dependency, "name")?.to_owned(), kind });
             }
+            let features = package["features"].as_object().context("package has no `features`")?;
             packages.push(Package {
                 name: text(package, "name")?.to_owned(),
                 folder: folder.strip_prefix(&root).unwrap_or(folder).to_owned(),
                 dependencies,
+                features: features.keys().cloned().collect(),
             });
         }
         Ok(Self { root, target, packages })
@@ -167,6 +170,7 @@ mod tests {
             "packages": [{
                 "name": "a", "manifest_path": "/p/crates/a/Cargo.toml",
                 "dependencies": [{"name": "b", "kind": null}, {"name": "c", "kind": "dev"}],
+                "features": {"default": []},
             }],
         });
         let workspace = Workspace::from_metadata(&metadata).unwrap();

@@ -91,6 +91,7 @@ mod tests {
                 .iter()
                 .map(|&(name, kind)| Dependency { name: name.into(), kind })
                 .collect(),
+            features: Vec::new(),
         }
     }
 
