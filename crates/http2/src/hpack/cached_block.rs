@@ -1,10 +1,12 @@
 //! An encoded block kept for reuse: the heads and trailers that a service sends again and again.
 
+use std::fmt;
+
 /// A field block as it was encoded for one state of one encoder's table.
 ///
 /// Filled and reused by [`Encoder::encode_cached`](super::Encoder::encode_cached) for fields that never change.
 /// It may be used with several connections in turn, but then holds the block of the last one only.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct CachedBlock {
     bytes: Vec<u8>,
     state: Option<EncoderState>,
@@ -32,5 +34,14 @@ impl CachedBlock {
 
     pub(super) fn forget(&mut self) {
         self.state = None;
+    }
+}
+
+impl fmt::Debug for CachedBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachedBlock")
+            .field("len", &self.bytes.len())
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }

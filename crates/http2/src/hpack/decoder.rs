@@ -1,5 +1,7 @@
 //! Reads field blocks (RFC 7541, 3 and 6).
 
+use std::fmt;
+
 use super::{
     DEFAULT_TABLE_SIZE, Field, HpackError,
     dynamic_table::DynamicTable,
@@ -17,7 +19,6 @@ const SCRATCH_KEPT: usize = 16 * 1024;
 /// allocated for a field, and the time is linear in the bytes of the block. What the fields add up to can be
 /// far more than the block (a one-byte index may stand for 4 KiB), so the caller counts and stops keeping them
 /// at its limit; the block is still read to its end, because the table depends on it.
-#[derive(Debug)]
 pub struct Decoder {
     table: DynamicTable,
     /// The largest maximum that the peer may choose.
@@ -76,8 +77,10 @@ impl Decoder {
                 _ => self.read_literal(&mut reader, first & 0x10 != 0, sink)?,
             }
         }
-        self.name.shrink_to(SCRATCH_KEPT);
-        self.value.shrink_to(SCRATCH_KEPT);
+        for scratch in [&mut self.name, &mut self.value] {
+            scratch.truncate(SCRATCH_KEPT);
+            scratch.shrink_to(SCRATCH_KEPT);
+        }
         Ok(())
     }
 
@@ -149,6 +152,16 @@ impl Decoder {
     }
 }
 
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("table", &self.table)
+            .field("limit", &self.limit)
+            .field("update_due", &self.update_due)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The entry of the joint address space (RFC 7541, 2.3.3).
 #[inline]
 fn entry(table: &DynamicTable, index: usize) -> Result<(&[u8], &[u8]), HpackError> {
@@ -173,7 +186,5 @@ fn read_string<'s, 'b: 's>(
     if first & 0x80 == 0 {
         return Ok(string);
     }
-    scratch.clear();
-    huffman::decode(string, scratch)?;
-    Ok(scratch)
+    huffman::decode(string, scratch)
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -20,7 +21,6 @@ use super::{
 /// once; values that differ from call to call (timeouts, messages, lengths, binary metadata) never do; any
 /// other field enters when the same name and value come a second time, so that request ids do not churn the
 /// table and cached blocks stay valid. Sensitive fields are literals that no hop may index.
-#[derive(Debug)]
 pub struct Encoder {
     table: DynamicTable,
     /// Hashes of the table's entries, oldest first.
@@ -105,6 +105,9 @@ impl Encoder {
     /// Appends a whole block that is sent again and again: copies `cached` while it is valid for the present
     /// table, else encodes `fields` and keeps the result. Since the fields are known to repeat, all but the
     /// sensitive and the variable ones are indexed at once.
+    ///
+    /// Fields of one call (a timeout, metadata) may follow by [`Self::encode`], so that a block of both kinds
+    /// costs a copy and its own fields.
     #[inline]
     pub fn encode_cached<'f, I>(
         &mut self,
@@ -157,9 +160,7 @@ impl Encoder {
         if field.sensitive {
             return self.encode_literal(field, known, Literal::NEVER_INDEXED, out);
         }
-        if let Some(&KnownName { index: first @ 1.., .. }) = known
-            && let Some(index) = static_table::find_value(usize::from(first), field.name, field.value)
-        {
+        if let Some(index) = known.and_then(|known| known.index_with(field.value)) {
             return integer::encode(index, 7, 0x80, out);
         }
         let policy = match known.map(|known| known.policy) {
@@ -170,7 +171,7 @@ impl Encoder {
         if policy == Policy::Never {
             return self.encode_literal(field, known, Literal::NOT_INDEXED, out);
         }
-        let hash = self.hash(field);
+        let hash = self.hash(field, known);
         if let Some(index) = self.find(field, hash) {
             return integer::encode(index, 7, 0x80, out);
         }
@@ -187,10 +188,8 @@ impl Encoder {
     }
 
     fn encode_literal(&self, field: Field<'_>, known: Option<&KnownName>, form: Literal, out: &mut Vec<u8>) {
-        let index = match known {
-            Some(KnownName { index: index @ 1.., .. }) => usize::from(*index),
-            _ => self.find_name(field.name).unwrap_or(0),
-        };
+        let index =
+            known.and_then(KnownName::index).or_else(|| self.find_name(field.name, known)).unwrap_or(0);
         integer::encode(index, form.prefix_bits, form.pattern, out);
         if index == 0 {
             encode_string(field.name, out);
@@ -199,9 +198,17 @@ impl Encoder {
     }
 
     #[inline]
-    fn hash(&self, field: Field<'_>) -> EntryHash {
-        let name = seeded_hash(self.seed, field.name);
+    fn hash(&self, field: Field<'_>, known: Option<&KnownName>) -> EntryHash {
+        let name = self.hash_name(field.name, known);
         EntryHash { name: name as u32, field: (seeded_hash(name, field.value) >> 32) as u32 }
+    }
+
+    #[inline]
+    fn hash_name(&self, name: &[u8], known: Option<&KnownName>) -> u64 {
+        match known {
+            Some(known) => self.seed ^ u64::from(known.number()),
+            None => seeded_hash(self.seed, name),
+        }
     }
 
     /// The index of a dynamic entry equal to `field`.
@@ -209,26 +216,34 @@ impl Encoder {
     fn find(&self, field: Field<'_>, hash: EntryHash) -> Option<usize> {
         self.find_entry(
             |entry| entry.field == hash.field,
-            |name, value| name == field.name && value == field.value,
+            |name, value| value == field.value && name == field.name,
         )
     }
 
     /// The index of a dynamic entry with this name.
-    fn find_name(&self, name: &[u8]) -> Option<usize> {
-        let hash = seeded_hash(self.seed, name) as u32;
+    fn find_name(&self, name: &[u8], known: Option<&KnownName>) -> Option<usize> {
+        let hash = self.hash_name(name, known) as u32;
         self.find_entry(|entry| entry.name == hash, |entry, _| entry == name)
     }
 
+    /// The index of the newest dynamic entry whose hash may be right and whose name and value are.
     #[inline]
     fn find_entry(
         &self,
-        may_be: impl Fn(&EntryHash) -> bool,
+        may_be: impl Fn(EntryHash) -> bool,
         is: impl Fn(&[u8], &[u8]) -> bool,
     ) -> Option<usize> {
-        let newest_first = self.hashes.iter().rev().enumerate();
-        let mut candidates = newest_first.filter(|(_, entry)| may_be(entry));
-        let matches = |index| self.table.get(index).is_some_and(|(name, value)| is(name, value));
-        candidates.find(|(index, _)| matches(*index)).map(|(index, _)| STATIC_LEN + 1 + index)
+        let (older, newer) = self.hashes.as_slices();
+        let mut index = 0;
+        for part in [newer, older] {
+            for hash in part.iter().rev() {
+                if may_be(*hash) && self.table.get(index).is_some_and(|(name, value)| is(name, value)) {
+                    return Some(STATIC_LEN + 1 + index);
+                }
+                index += 1;
+            }
+        }
+        None
     }
 
     /// True if a field with this hash came before and was not forgotten since; remembers it.
@@ -236,6 +251,12 @@ impl Encoder {
         // 0 marks an empty slot; a field whose hash it is counts as seen, which does no harm.
         let slot = &mut self.seen[hash.field as usize % SEEN_SLOTS];
         std::mem::replace(slot, hash.field) == hash.field
+    }
+}
+
+impl fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Encoder").field("table", &self.table).finish_non_exhaustive()
     }
 }
 

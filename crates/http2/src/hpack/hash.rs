@@ -7,13 +7,27 @@
 #[inline]
 pub(crate) fn seeded_hash(seed: u64, bytes: &[u8]) -> u64 {
     let mut state = seed ^ (bytes.len() as u64).wrapping_mul(LENGTH_FACTOR);
-    let (words, tail) = bytes.as_chunks::<8>();
+    let (words, _) = bytes.as_chunks::<8>();
     for word in words {
         state = fold(state ^ u64::from_le_bytes(*word), WORD_FACTOR);
     }
-    let mut last = [0; 8];
-    last[..tail.len()].copy_from_slice(tail);
-    fold(state ^ u64::from_le_bytes(last), TAIL_FACTOR)
+    // The last eight bytes, which may overlap a word already taken: cheaper than copying the odd ones.
+    let last = bytes.last_chunk().map_or_else(|| short(bytes), |word| u64::from_le_bytes(*word));
+    fold(state ^ last, TAIL_FACTOR)
+}
+
+/// Up to seven bytes as one number; together with the length it tells them all apart.
+#[inline]
+fn short(bytes: &[u8]) -> u64 {
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
+    }
+    match *bytes {
+        [a] => u64::from(a),
+        [a, b] => u64::from(a) << 8 | u64::from(b),
+        [a, b, c] => u64::from(a) << 16 | u64::from(b) << 8 | u64::from(c),
+        _ => 0,
+    }
 }
 
 #[inline]

@@ -14,7 +14,7 @@ const DIRECT_BITS: u32 = 10;
 /// Length of the longest code, and of the end-of-string symbol.
 const LONGEST: u32 = 30;
 const SYMBOLS: usize = 257;
-const END_OF_STRING: u16 = 256;
+const END_OF_STRING: usize = 256;
 
 /// Bytes that `text` takes when encoded, padding included.
 #[inline]
@@ -42,9 +42,20 @@ pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&tail[..pending as usize / 8]);
 }
 
-/// Appends the text that `code` stands for; at most 8/5 of its length.
-pub(super) fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
-    out.reserve(code.len() * 8 / 5 + 1);
+/// The text that `code` stands for, at most 8/5 of its length, in `scratch`, which only ever grows.
+pub(super) fn decode<'s>(code: &[u8], scratch: &'s mut Vec<u8>) -> Result<&'s [u8], HpackError> {
+    // No code is shorter than five bits.
+    let most = code.len() * 8 / 5;
+    if scratch.len() < most {
+        scratch.resize(most, 0);
+    }
+    let len = decode_into(code, scratch)?;
+    Ok(&scratch[..len])
+}
+
+/// Returns how many bytes were written to `room`, which must hold the longest text possible.
+fn decode_into(code: &[u8], room: &mut [u8]) -> Result<usize, HpackError> {
+    let mut written = 0;
     let mut rest = code;
     // The upper `pending` bits of `bits` are next. Below them may stand bits of `rest` that count later.
     let (mut bits, mut pending) = (0_u64, 0_u32);
@@ -54,25 +65,14 @@ pub(super) fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
         rest = &rest[taken as usize..];
         pending += taken * 8;
         while pending >= LONGEST {
-            let (symbol, len) = first_symbol(bits);
-            if symbol == END_OF_STRING {
-                return Err(HpackError::HuffmanEos);
-            }
-            out.push(symbol as u8);
+            let (symbol, len) = first_symbol(bits)?;
+            room[written] = symbol;
+            written += 1;
             bits <<= len;
             pending -= len;
         }
     }
-    decode_tail(bits, pending, rest, out)
-}
-
-/// Decodes the last bytes one by one and checks the padding.
-fn decode_tail(
-    mut bits: u64,
-    mut pending: u32,
-    mut rest: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<(), HpackError> {
+    // At most seven bytes are left.
     loop {
         while pending <= 56
             && let Some((byte, after)) = rest.split_first()
@@ -81,20 +81,17 @@ fn decode_tail(
             pending += 8;
             rest = after;
         }
-        // Followed by ones, an incomplete code reads as one that is too long to be there.
+        // Followed by ones, padding reads as the end-of-string symbol and an incomplete code as a long one.
         let ones = u64::MAX.checked_shr(pending).unwrap_or(0);
-        let (symbol, len) = first_symbol(bits | ones);
+        if bits | ones == u64::MAX && pending < LONGEST {
+            return if pending < 8 { Ok(written) } else { Err(HpackError::HuffmanPaddingTooLong) };
+        }
+        let (symbol, len) = first_symbol(bits | ones)?;
         if len > pending {
-            return match pending {
-                _ if bits | ones != u64::MAX => Err(HpackError::HuffmanPaddingNotOnes),
-                0..8 => Ok(()),
-                _ => Err(HpackError::HuffmanPaddingTooLong),
-            };
+            return Err(HpackError::HuffmanPaddingNotOnes);
         }
-        if symbol == END_OF_STRING {
-            return Err(HpackError::HuffmanEos);
-        }
-        out.push(symbol as u8);
+        room[written] = symbol;
+        written += 1;
         bits <<= len;
         pending -= len;
     }
@@ -102,13 +99,13 @@ fn decode_tail(
 
 /// The symbol whose code the upper bits begin with, and the length of that code.
 #[inline]
-fn first_symbol(bits: u64) -> (u16, u32) {
-    let Direct { symbol, len } = DIRECT[(bits >> (64 - DIRECT_BITS)) as usize];
-    if len != 0 { (u16::from(symbol), u32::from(len)) } else { first_long_symbol(bits) }
+fn first_symbol(bits: u64) -> Result<(u8, u32), HpackError> {
+    let [symbol, len] = DIRECT[(bits >> (64 - DIRECT_BITS)) as usize].to_le_bytes();
+    if len != 0 { Ok((symbol, u32::from(len))) } else { first_long_symbol(bits) }
 }
 
 #[cold]
-fn first_long_symbol(bits: u64) -> (u16, u32) {
+fn first_long_symbol(bits: u64) -> Result<(u8, u32), HpackError> {
     let window = (bits >> (64 - LONGEST)) as u32;
     let mut len = DIRECT_BITS + 1;
     // Ends at the longest codes, whose end is beyond every window.
@@ -117,20 +114,14 @@ fn first_long_symbol(bits: u64) -> (u16, u32) {
     }
     let row = &ROWS[len as usize];
     let rank = row.rank + ((window - row.start) >> (LONGEST - len));
-    (BY_RANK[rank as usize], len)
+    let symbol = u8::try_from(BY_RANK[rank as usize]).map_err(|_| HpackError::HuffmanEos)?;
+    Ok((symbol, len))
 }
 
 /// A code, right-aligned.
 #[derive(Copy, Clone)]
 struct Code {
     bits: u32,
-    len: u8,
-}
-
-/// What a code of at most [`DIRECT_BITS`] stands for; length 0 where the code is longer.
-#[derive(Copy, Clone)]
-struct Direct {
-    symbol: u8,
     len: u8,
 }
 
@@ -146,7 +137,9 @@ struct Row {
 }
 
 static CODES: [Code; SYMBOLS] = derive_codes();
-static DIRECT: [Direct; 1 << DIRECT_BITS] = derive_direct();
+/// What codes of at most [`DIRECT_BITS`] stand for: the symbol in the low octet, the code's length in the high
+/// one; 0 where the code is longer.
+static DIRECT: [u16; 1 << DIRECT_BITS] = derive_direct();
 static ROWS: [Row; LONGEST as usize + 1] = derive_rows();
 /// Symbols in the order of their codes.
 static BY_RANK: [u16; SYMBOLS] = derive_ranks();
@@ -205,17 +198,17 @@ const fn derive_codes() -> [Code; SYMBOLS] {
     codes
 }
 
-const fn derive_direct() -> [Direct; 1 << DIRECT_BITS] {
-    let mut direct = [Direct { symbol: 0, len: 0 }; 1 << DIRECT_BITS];
+const fn derive_direct() -> [u16; 1 << DIRECT_BITS] {
+    let mut direct = [0; 1 << DIRECT_BITS];
     let codes = derive_codes();
     let mut symbol = 0;
-    while symbol < END_OF_STRING as usize {
+    while symbol < END_OF_STRING {
         let Code { bits, len } = codes[symbol];
         if len as u32 <= DIRECT_BITS {
             let spare = DIRECT_BITS - len as u32;
             let (mut at, end) = (bits << spare, (bits + 1) << spare);
             while at < end {
-                direct[at as usize] = Direct { symbol: symbol as u8, len };
+                direct[at as usize] = u16::from_le_bytes([symbol as u8, len]);
                 at += 1;
             }
         }
@@ -252,16 +245,15 @@ mod tests {
     use crate::hpack::tests::{Random, hex};
 
     fn encoded(text: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut out = b"before".to_vec();
         encode(text, &mut out);
-        assert_eq!(out.len(), encoded_len(text));
-        out
+        assert_eq!(out.len(), 6 + encoded_len(text));
+        out.split_off(6)
     }
 
     fn decoded(code: &[u8]) -> Result<Vec<u8>, HpackError> {
-        let mut out = Vec::new();
-        decode(code, &mut out)?;
-        Ok(out)
+        let mut scratch = b"from an earlier string".to_vec();
+        decode(code, &mut scratch).map(<[u8]>::to_vec)
     }
 
     /// Reads bit by bit against the list of codes: slow, and plainly what the RFC says.
@@ -271,7 +263,7 @@ mod tests {
             bits = bits << 1 | u32::from(code[at / 8] >> (7 - at % 8) & 1);
             len += 1;
             if let Some(symbol) = CODES.iter().position(|code| code.len == len && code.bits == bits) {
-                if symbol == usize::from(END_OF_STRING) {
+                if symbol == END_OF_STRING {
                     return Err(HpackError::HuffmanEos);
                 }
                 out.push(symbol as u8);

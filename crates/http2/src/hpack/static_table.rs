@@ -9,14 +9,6 @@ pub(super) fn get(index: usize) -> Option<(&'static [u8], &'static [u8])> {
     STATIC.get(index.wrapping_sub(1)).map(|(name, value)| (name.as_bytes(), value.as_bytes()))
 }
 
-/// The index of the entry equal to both, given the index of the first entry of that name.
-#[inline]
-pub(super) fn find_value(first: usize, name: &[u8], value: &[u8]) -> Option<usize> {
-    let entries = &STATIC[first - 1..];
-    let same_name = entries.iter().take_while(|entry| entry.0.as_bytes() == name);
-    same_name.zip(first..).find(|(entry, _)| entry.1.as_bytes() == value).map(|(_, index)| index)
-}
-
 /// When a field may enter the encoder's dynamic table.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub(super) enum Policy {
@@ -32,9 +24,34 @@ pub(super) enum Policy {
 #[derive(Copy, Clone, Debug)]
 pub(super) struct KnownName {
     name: &'static str,
-    /// Index of the first static entry of this name, 0 if there is none.
-    pub(super) index: u8,
+    /// Index of the first static entry of this name; above [`STATIC_LEN`] if there is none. No two names have
+    /// the same.
+    number: u8,
+    /// How many static entries have it; they follow each other.
+    entries: u8,
     pub(super) policy: Policy,
+}
+
+impl KnownName {
+    /// A number of the name's own.
+    #[inline]
+    pub(super) fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// The index of the first static entry with this name.
+    #[inline]
+    pub(super) fn index(&self) -> Option<usize> {
+        (self.entries != 0).then_some(usize::from(self.number))
+    }
+
+    /// The index of the static entry with this name and `value`.
+    #[inline]
+    pub(super) fn index_with(&self, value: &[u8]) -> Option<usize> {
+        let first = self.index()?;
+        let entries = STATIC.get(first - 1..first - 1 + usize::from(self.entries))?;
+        entries.iter().position(|entry| entry.1.as_bytes() == value).map(|at| first + at)
+    }
 }
 
 /// Looks `name` up among the static and the gRPC names.
@@ -84,8 +101,22 @@ const fn fill_slots(multiplier: u32) -> Option<[u8; 1 << SLOT_BITS]> {
     Some(slots)
 }
 
-const fn known(name: &'static str, index: u8, policy: Policy) -> KnownName {
-    KnownName { name, index, policy }
+const fn known(name: &'static str, number: u8, policy: Policy) -> KnownName {
+    let (first, mut entries) = (number as usize - 1, 0);
+    while first + entries < STATIC_LEN && same(STATIC[first + entries].0, name) {
+        entries += 1;
+    }
+    assert!(entries != 0 || number as usize > STATIC_LEN, "a static index must be that of the name");
+    KnownName { name, number, entries: entries as u8, policy }
+}
+
+const fn same(left: &str, right: &str) -> bool {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let mut at = 0;
+    while at < left.len() && at < right.len() && left[at] == right[at] {
+        at += 1;
+    }
+    at == left.len() && at == right.len()
 }
 
 #[rustfmt::skip]
@@ -142,12 +173,12 @@ static KNOWN: [KnownName; 58] = [
     known("vary", 59, Policy::AtOnce),
     known("via", 60, Policy::AtOnce),
     known("www-authenticate", 61, Policy::Repeated),
-    known("te", 0, Policy::AtOnce),
-    known("grpc-encoding", 0, Policy::AtOnce),
-    known("grpc-accept-encoding", 0, Policy::AtOnce),
-    known("grpc-status", 0, Policy::AtOnce),
-    known("grpc-message", 0, Policy::Never),
-    known("grpc-timeout", 0, Policy::Never),
+    known("te", 62, Policy::AtOnce),
+    known("grpc-encoding", 63, Policy::AtOnce),
+    known("grpc-accept-encoding", 64, Policy::AtOnce),
+    known("grpc-status", 65, Policy::AtOnce),
+    known("grpc-message", 66, Policy::Never),
+    known("grpc-timeout", 67, Policy::Never),
 ];
 
 #[rustfmt::skip]
@@ -228,9 +259,9 @@ mod tests {
         for (at, (name, value)) in STATIC.iter().enumerate() {
             let first = STATIC.iter().position(|entry| entry.0 == *name).unwrap() + 1;
             let known = known_name(name.as_bytes()).unwrap();
-            assert_eq!((known.name, usize::from(known.index)), (*name, first));
-            assert_eq!(find_value(first, name.as_bytes(), value.as_bytes()), Some(at + 1));
-            assert_eq!(find_value(first, name.as_bytes(), b"other"), None);
+            assert_eq!((known.name, known.index()), (*name, Some(first)));
+            assert_eq!(known.index_with(value.as_bytes()), Some(at + 1));
+            assert_eq!(known.index_with(b"other"), None);
         }
     }
 

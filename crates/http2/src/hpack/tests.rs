@@ -529,6 +529,22 @@ mod cached {
     }
 
     #[test]
+    fn fields_of_one_call_may_follow() {
+        let (mut encoder, mut decoder, mut cached) =
+            (Encoder::new(1), Decoder::new(4096), CachedBlock::default());
+        while !encode_cached(&mut encoder, &mut cached, &mut decoder) {}
+        for call in 0..3 {
+            let mut out = Vec::new();
+            encoder.encode_cached(&mut cached, || -> [Field<'_>; 3] { panic!("is valid") }, &mut out);
+            let id = format!("id-{call}");
+            encoder.encode(Field::new(b"x-request-id", id.as_bytes()), &mut out);
+            let fields = decode(&mut decoder, &out).unwrap();
+            assert_eq!(fields[..3], HEAD.map(owned));
+            assert_eq!(fields[3..], plain(&[("x-request-id", &id)]));
+        }
+    }
+
+    #[test]
     fn size_update_is_sent_but_not_kept() {
         let (mut encoder, mut decoder, mut cached) =
             (Encoder::new(1), Decoder::new(4096), CachedBlock::default());
@@ -555,4 +571,21 @@ mod cached {
         second.encode_cached(&mut cached, || [Field::new(b":status", b"204")], &mut out);
         assert_eq!(out, [0x89]);
     }
+}
+
+#[test]
+fn nothing_printed_shows_content() {
+    let (mut encoder, mut decoder, mut cached) =
+        (Encoder::new(1), Decoder::new(4096), CachedBlock::default());
+    for _ in 0..2 {
+        let mut out = Vec::new();
+        encoder.encode_cached(&mut cached, || [Field::new(b"x-user", b"secret")], &mut out);
+        decode(&mut decoder, &out).unwrap();
+    }
+    let printed = format!("{encoder:?} {decoder:?} {cached:?} {:?}", Field::sensitive(b"name", b"secret"));
+    let as_numbers = format!("{:?}", b"secret");
+    assert!(
+        !printed.contains("secret") && !printed.contains(as_numbers.trim_matches(['[', ']'])),
+        "{printed}"
+    );
 }
