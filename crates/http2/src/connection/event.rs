@@ -66,7 +66,8 @@ pub enum Event<'a> {
         /// Who ended it.
         initiator: Initiator,
     },
-    /// There is room again after [`Connection::poll_writable`](crate::Connection::poll_writable) said no.
+    /// There is room again after [`Connection::poll_writable`](crate::Connection::poll_writable) said no. Ask once
+    /// more: other streams may have taken it since.
     Writable {
         /// The stream.
         stream: StreamKey,

@@ -79,11 +79,14 @@ impl Connection {
             self.timers.on_ready();
             // What our side assumed until now; the peer's frame says it or there is no limit.
             self.peer.max_concurrent_streams = None;
+        } else if settings.ack && self.timers.on_settings_acknowledged() {
+            self.on_settings_acknowledged();
+            return Ok(None);
         } else {
             self.limits.on_housekeeping(now)?;
         }
         if settings.ack {
-            self.on_settings_acknowledged();
+            // Nothing of ours is open; harmless.
             return Ok(None);
         }
         let mut window_size = None;
@@ -137,9 +140,6 @@ impl Connection {
 
     /// The peer knows our settings: from now on it is bound by those that are below the defaults (6.5.3).
     fn on_settings_acknowledged(&mut self) {
-        if !self.timers.on_settings_acknowledged() {
-            return;
-        }
         self.decoder.set_limit(self.config.header_table_size as usize);
         let size = self.config.initial_window_size;
         if size < DEFAULT_WINDOW_SIZE {

@@ -1,1 +1,173 @@
-//! t
+//! Floods (wire-rules 87), each beside legitimate traffic that looks like it.
+
+use std::time::Duration;
+
+use super::scripted::Scripted;
+use super::{REQUEST, RESPONSE, fields};
+use crate::connection::{Config, LimitConfig};
+use crate::{Blame, ConnectionError, ErrorCode};
+
+fn server() -> Scripted {
+    Scripted::server(Config::server())
+}
+
+/// Plays `attack` until the connection ends; answers how often, after checking that it ended for `limit`.
+fn flood(
+    scripted: &mut Scripted,
+    limit: &str,
+    most: u32,
+    mut attack: impl FnMut(&mut Scripted, u32) -> Result<(), ConnectionError>,
+) -> u32 {
+    for round in 0..most {
+        if let Err(error) = attack(scripted, round) {
+            assert_eq!((error.reason(), error.blame()), (limit, Blame::Limit));
+            assert_eq!(scripted.written_goaway().1, ErrorCode::ENHANCE_YOUR_CALM);
+            return round;
+        }
+    }
+    panic!("{most} rounds and still alive");
+}
+
+#[test]
+fn rapid_reset_ends_the_connection() {
+    // abuse 1
+    let mut scripted = server();
+    let rounds = flood(&mut scripted, "resets_received", 20_000, |scripted, round| {
+        let id = 2 * round + 1;
+        scripted.headers(id, &REQUEST, true)?;
+        scripted.rst(id, ErrorCode::CANCEL)?;
+        assert_eq!(scripted.connection.open_streams(), 0);
+        scripted.written();
+        Ok(())
+    });
+    assert_eq!(rounds, 1000);
+}
+
+#[test]
+fn cancels_at_a_human_pace_and_late_resets_do_not() {
+    let mut scripted = server();
+    for round in 0..10_000 {
+        scripted.now += Duration::from_millis(20);
+        let id = 2 * round + 1;
+        let key = scripted.request(id, false);
+        if round % 2 == 0 {
+            // wire-rules 63: the response is complete, the client drops the rest of its request
+            scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
+        }
+        scripted.rst(id, ErrorCode::CANCEL).unwrap();
+        scripted.written();
+    }
+}
+
+#[test]
+fn provoked_resets_end_the_connection() {
+    // abuse 3: each way to make the server reset
+    type Provocation = fn(&mut Scripted, u32) -> Result<Vec<super::Seen>, ConnectionError>;
+    let provocations: [Provocation; 4] = [
+        |scripted, id| scripted.window_update(id, 0),
+        |scripted, id| scripted.window_update(id, 0x7fff_ffff),
+        |scripted, id| scripted.raw(0x2, 0, id, &id.to_be_bytes()),
+        |scripted, id| scripted.headers(id, &[("x", "1")], false),
+    ];
+    for provoke in provocations {
+        let mut scripted = server();
+        let rounds = flood(&mut scripted, "resets_provoked", 3000, |scripted, round| {
+            let id = 2 * round + 1;
+            scripted.headers(id, &REQUEST, false)?;
+            provoke(scripted, id)?;
+            scripted.written();
+            Ok(())
+        });
+        assert_eq!(rounds, 200);
+    }
+}
+
+#[test]
+fn replies_to_a_peer_that_does_not_read_are_bounded() {
+    // abuse 4, 7, 8
+    type Ask = fn(&mut Scripted, u32) -> Result<Vec<super::Seen>, ConnectionError>;
+    let asks: [Ask; 3] = [
+        |scripted, _| scripted.raw(0x6, 0, 0, &[0; 8]),
+        |scripted, _| scripted.raw(0x4, 0, 0, &[]),
+        |scripted, round| scripted.headers(2 * round + 1, &REQUEST, true),
+    ];
+    for ask in asks {
+        let mut scripted = Scripted::server(Config { max_concurrent_streams: Some(0), ..Config::server() });
+        let rounds = flood(&mut scripted, "control_backlog", 20_000, |scripted, round| {
+            ask(scripted, round)?;
+            assert!(scripted.connection.output_len() < 50_000);
+            Ok(())
+        });
+        assert!(rounds <= 1000, "{rounds}");
+    }
+}
+
+#[test]
+fn pings_that_are_read_go_on_for_ever_at_a_fair_pace() {
+    let mut scripted = server();
+    for _ in 0..50_000 {
+        scripted.now += Duration::from_millis(2);
+        scripted.raw(0x6, 0, 0, &[0; 8]).unwrap();
+        scripted.written();
+    }
+}
+
+#[test]
+fn housekeeping_without_end_ends_the_connection() {
+    // abuse 7, 8, 13, 15
+    for (kind, id, payload) in [
+        (0x6, 0, &[0; 8][..]),
+        (0x4, 0, &[]),
+        (0x2, 1, &[0, 0, 0, 0, 1]),
+        (0x8, 0, &[0, 0, 0, 1]),
+        (0xbe, 0, &[]),
+    ] {
+        let mut scripted = server();
+        let rounds = flood(&mut scripted, "housekeeping", 100_000, |scripted, _| {
+            scripted.raw(kind, 0, id, payload)?;
+            scripted.written();
+            Ok(())
+        });
+        assert_eq!(rounds, 10_000);
+    }
+}
+
+#[test]
+fn empty_data_ends_the_connection_and_padding_does_not_hide_it() {
+    // abuse 11
+    for (flags, payload) in [(0, &[][..]), (8, &[3, 0, 0, 0])] {
+        let mut scripted = server();
+        scripted.request(1, false);
+        let rounds = flood(&mut scripted, "empty_data", 10_000, |scripted, _| {
+            assert!(scripted.raw(0x0, flags, 1, payload)?.is_empty());
+            Ok(())
+        });
+        assert_eq!(rounds, 100);
+    }
+}
+
+#[test]
+fn tiny_data_is_limited_by_its_window_only() {
+    // abuse 12: a stream of small messages is no attack
+    let mut scripted = server();
+    let key = scripted.request(1, false);
+    for _ in 0..300_000 {
+        scripted.data(1, b"x", false).unwrap();
+        scripted.connection.release(key, 1);
+        if scripted.connection.output_len() > 1000 {
+            scripted.written();
+        }
+    }
+}
+
+#[test]
+fn limits_are_options() {
+    let mut limits = LimitConfig::default();
+    limits.empty_data.burst = 5;
+    let mut scripted = Scripted::server(Config { limits, ..Config::server() });
+    scripted.request(1, false);
+    assert_eq!(
+        flood(&mut scripted, "empty_data", 100, |scripted, _| scripted.data(1, b"", false).map(drop)),
+        5
+    );
+}

@@ -1,7 +1,5 @@
 //! Tests of the whole machine. [`scripted`] plays one frame at a time against one connection, [`pair`] joins two.
 
-#![expect(dead_code, reason = "more tests follow")]
-
 mod calls;
 mod flow_control;
 mod header_blocks;
