@@ -183,7 +183,12 @@ impl Outbox {
     }
 
     pub(super) fn poll_writable(&self, cx: &Context<'_>) -> bool {
-        self.messages.len() < OUTBOX_LIMIT && self.flow.poll_room(cx)
+        if self.messages.len() < OUTBOX_LIMIT {
+            return self.flow.poll_room(cx);
+        }
+        // Room comes when the driver has taken what is handed over after this poll.
+        self.flow.wait(cx);
+        false
     }
 
     /// Hands over what the poll left, and the end if there is one.
@@ -224,9 +229,13 @@ impl OutboxFlow {
         if self.in_flight.load(Ordering::Acquire) < OUTBOX_LIMIT {
             return true;
         }
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        self.wait(cx);
         // Room may have come between the look and the note.
         self.in_flight.load(Ordering::Acquire) < OUTBOX_LIMIT
+    }
+
+    fn wait(&self, cx: &Context<'_>) {
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
     }
 
     /// The connection has room again.

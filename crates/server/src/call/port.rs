@@ -53,16 +53,22 @@ pub(crate) fn with_port<R>(port: Port, poll: impl FnOnce() -> R) -> (Port, R) {
 }
 
 /// Sends the response head, once.
-pub(crate) fn send_head(metadata: MetadataMap) {
-    on_port(|port| {
+///
+/// # Errors
+/// The peer does not accept that much metadata. A spawned call does not hear of it: its connection ends it.
+pub(crate) fn send_head(metadata: MetadataMap) -> Result<(), Status> {
+    let sent = on_port(|port| {
         if !port.head_sent {
-            port.head_sent = true;
             match &mut port.target {
-                Target::Wire(wire) => wire.send_head(port.key, &metadata),
+                Target::Wire(wire) => wire.send_head(port.key, &metadata)?,
                 Target::Outbox(outbox) => outbox.send_head(metadata),
             }
+            port.head_sent = true;
         }
+        Ok(())
     });
+    // Without a port the message that follows says what is wrong.
+    sent.unwrap_or(Ok(()))
 }
 
 /// Encodes and sends one message.

@@ -76,8 +76,6 @@ struct Collected<'a> {
     encoding: Option<&'a [u8]>,
     repeated_encoding: bool,
     timeout: Option<Result<Duration, Status>>,
-    host: Option<&'a [u8]>,
-    repeated_host: bool,
 }
 
 impl<'a> Collected<'a> {
@@ -90,8 +88,8 @@ impl<'a> Collected<'a> {
                 self.timeout =
                     Some(parse_timeout(value).map_err(|error| Status::internal(error.to_string())));
             }
-            b"host" => self.repeated_host = self.host.replace(value).is_some(),
-            b"te" | b"grpc-accept-encoding" | b"grpc-message-type" => {}
+            // The engine lets one `host` through, which `:authority` outranks (wire-rules 11).
+            b"host" | b"te" | b"grpc-accept-encoding" | b"grpc-message-type" => {}
             _ => return false,
         }
         true
@@ -113,10 +111,6 @@ fn check(
         ));
     }
     check_content_type(collected.content_type)?;
-    // wire-rules 11
-    if collected.repeated_host {
-        return Err(Refusal::new(400, Status::internal("more than one host field")));
-    }
     let path = head.path().unwrap_or_default();
     let Some(method) = router.find(path) else { return Err(Refusal::new(200, Router::unimplemented(path))) };
     let encoding = check_encoding(collected)?;

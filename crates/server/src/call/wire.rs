@@ -32,7 +32,10 @@ impl Wire {
     }
 
     /// Sends the response head: `:status 200`, the content type, and the user's metadata (wire-rules 49).
-    pub(crate) fn send_head(&mut self, key: StreamKey, metadata: &MetadataMap) {
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED when the peer does not accept that much metadata (wire-rules 27); nothing was sent.
+    pub(crate) fn send_head(&mut self, key: StreamKey, metadata: &MetadataMap) -> Result<(), Status> {
         let sent = if metadata.is_empty() {
             self.connection.send_cached_headers(key, &mut self.reply_head, reply_fields, false)
         } else {
@@ -40,8 +43,11 @@ impl Wire {
             let user = metadata_fields(metadata, &mut scratch);
             self.connection.send_headers(key, reply_fields().chain(user), false)
         };
-        // The stream may be gone: the peer reset it, and the event that says so is on its way to the call.
-        let _ = sent;
+        match sent {
+            Err(StreamError::HeaderListTooLarge { size, limit }) => Err(too_large("initial", size, limit)),
+            // The stream may be gone: the peer reset it, and the event that says so is on its way to the call.
+            _ => Ok(()),
+        }
     }
 
     /// Encodes one message behind its prefix, straight into the output where windows allow (wire-rules Z2, B5).
@@ -75,16 +81,8 @@ impl Wire {
     /// A peer that is still sending learns by RST_STREAM(NO_ERROR) that nobody reads on (wire-rules 63).
     pub(crate) fn finish(&mut self, key: StreamKey, head_sent: bool, result: Result<&MetadataMap, &Status>) {
         let sent = match result {
-            Ok(trailers) if head_sent && trailers.is_empty() => {
-                self.connection.send_cached_headers(key, &mut self.ok_trailers, ok_fields, true)
-            }
-            Ok(trailers) => {
-                let mut scratch = Vec::new();
-                let user = metadata_fields(trailers, &mut scratch);
-                let head = (!head_sent).then(reply_fields).into_iter().flatten();
-                self.connection.send_headers(key, head.chain(ok_fields()).chain(user), true)
-            }
-            Err(status) => self.send_status(key, head_sent, status),
+            Ok(trailers) => self.send_ok(key, head_sent, trailers),
+            Err(status) => self.send_status(key, head_unless(head_sent), status),
         };
         if sent.is_ok() {
             self.connection.reset_when_sent(key, ErrorCode::NO_ERROR);
@@ -104,31 +102,65 @@ impl Wire {
             b'0' + (http_status / 10 % 10) as u8,
             b'0' + (http_status % 10) as u8,
         ];
-        let head = [Field::new(b":status", &digits), Field::new(b"content-type", CONTENT_TYPE)];
-        let accepted = accepted.map(|names| Field::new(b"grpc-accept-encoding", names.as_bytes()));
-        let mut scratch = Vec::new();
-        let fields = status_fields(status, &mut scratch);
-        let sent = self.connection.send_headers(key, head.into_iter().chain(accepted).chain(fields), true);
+        let head = [
+            Field::new(b":status", &digits),
+            Field::new(b"content-type", CONTENT_TYPE),
+            Field::new(b"grpc-accept-encoding", accepted.unwrap_or_default().as_bytes()),
+        ];
+        let head = if accepted.is_some() { &head[..] } else { &head[..2] };
+        let sent = self.send_status(key, head, status);
         if sent.is_ok() {
             self.connection.reset_when_sent(key, ErrorCode::NO_ERROR);
         }
     }
 
-    fn send_status(&mut self, key: StreamKey, head_sent: bool, status: &Status) -> Result<(), StreamError> {
+    fn send_ok(
+        &mut self,
+        key: StreamKey,
+        head_sent: bool,
+        trailers: &MetadataMap,
+    ) -> Result<(), StreamError> {
+        let sent = if head_sent && trailers.is_empty() {
+            self.connection.send_cached_headers(key, &mut self.ok_trailers, ok_fields, true)
+        } else {
+            let mut scratch = Vec::new();
+            let user = metadata_fields(trailers, &mut scratch);
+            let head = head_unless(head_sent).iter().copied();
+            self.connection.send_headers(key, head.chain(ok_fields()).chain(user), true)
+        };
+        let Err(StreamError::HeaderListTooLarge { size, limit }) = sent else { return sent };
+        self.send_status(key, head_unless(head_sent), &too_large("trailing", size, limit))
+    }
+
+    /// Ends the stream with `head` and a status, whatever the peer's limit.
+    fn send_status(
+        &mut self,
+        key: StreamKey,
+        head: &[Field<'_>],
+        status: &Status,
+    ) -> Result<(), StreamError> {
+        let head = head.iter().copied();
         let mut scratch = Vec::new();
-        let head = || (!head_sent).then(reply_fields).into_iter().flatten();
-        let sent = self.connection.send_headers(key, head().chain(status_fields(status, &mut scratch)), true);
+        let fields = head.clone().chain(status_fields(status, &mut scratch));
+        let sent = self.connection.send_headers(key, fields, true);
         let Err(StreamError::HeaderListTooLarge { limit, .. }) = sent else { return sent };
         // The code has to arrive whatever the peer's limit (http2-abuse 41): the text is cut, the rest left out.
         let bare = shortened(status, limit as usize);
         let mut scratch = Vec::new();
-        let sent = self.connection.send_headers(key, head().chain(status_fields(&bare, &mut scratch)), true);
+        let sent = self.connection.send_headers(key, head.chain(status_fields(&bare, &mut scratch)), true);
         if sent.is_err() {
             // Not even that fits: the peer refuses every answer (bug-reports 75).
             self.connection.reset(key, ErrorCode::INTERNAL_ERROR);
         }
         sent
     }
+}
+
+/// wire-rules 27: what is over the peer's limit fails here, with both numbers.
+fn too_large(which: &str, size: usize, limit: u32) -> Status {
+    Status::resource_exhausted(format!(
+        "{which} metadata makes a header list of {size} bytes; the client accepts {limit} bytes"
+    ))
 }
 
 /// The value of every reply's `content-type`.
@@ -145,8 +177,16 @@ fn shortened(status: &Status, limit: usize) -> Status {
     Status::new(status.code(), status.message()[..end].to_owned())
 }
 
+const REPLY_HEAD: [Field<'static>; 2] =
+    [Field::new(b":status", b"200"), Field::new(b"content-type", CONTENT_TYPE)];
+
 fn reply_fields<'a>() -> impl Iterator<Item = Field<'a>> + Clone {
-    [Field::new(b":status", b"200"), Field::new(b"content-type", CONTENT_TYPE)].into_iter()
+    REPLY_HEAD.into_iter()
+}
+
+/// The fields of the head, for a block that has to bring it along.
+fn head_unless(head_sent: bool) -> &'static [Field<'static>] {
+    if head_sent { &[] } else { &REPLY_HEAD }
 }
 
 fn ok_fields<'a>() -> impl Iterator<Item = Field<'a>> + Clone {

@@ -119,6 +119,13 @@ impl Serving {
         }
     }
 
+    fn cancel_all(&mut self) {
+        for call in std::mem::take(&mut self.calls).into_iter().flatten() {
+            self.active.fetch_sub(1, Ordering::Relaxed);
+            Self::cancel(call);
+        }
+    }
+
     fn start_shutdown(&mut self, now: Instant) {
         if !self.shutting_down {
             self.shutting_down = true;
@@ -167,11 +174,15 @@ impl Endpoint for Serving {
     fn is_finished(&self) -> bool {
         self.shutting_down && self.wire.as_ref().is_some_and(|wire| wire.connection.is_drained())
     }
+
+    // wire-rules 81
+    fn on_closed(&mut self) {
+        self.cancel_all();
+    }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        let open = self.calls.drain(..).flatten().count();
-        self.active.fetch_sub(open, Ordering::Relaxed);
+        self.cancel_all();
     }
 }

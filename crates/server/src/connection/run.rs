@@ -127,11 +127,17 @@ impl Serving {
     /// Takes a part of a spawned call's reply.
     pub(super) fn on_reply(&mut self, reply: Reply) {
         let key = reply.key;
-        if self.call_mut(key).is_none() {
-            return;
-        }
+        let Some(call) = self.call_mut(key) else { return };
         match reply.part {
-            Part::Head(metadata) => self.wire().send_head(key, &metadata),
+            Part::Head(metadata) => {
+                call.head_sent = true;
+                if let Err(status) = self.wire().send_head(key, &metadata)
+                    && let Some(mut call) = self.take_call(key)
+                {
+                    call.head_sent = false;
+                    self.finish(call, &Err(status));
+                }
+            }
             Part::Messages { mut messages, flow } => {
                 let wire = self.wire();
                 wire.send_encoded(key, &mut messages);

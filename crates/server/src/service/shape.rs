@@ -80,7 +80,7 @@ where
 /// error in trailers, since the head is out by then (wire-rules E3).
 fn respond<C: Codec<B>, B>(response: Response<B>) -> CallResult {
     let (message, metadata, trailers, _extensions) = response.into_parts();
-    port::send_head(metadata);
+    port::send_head(metadata)?;
     port::send_message::<C, B>(&message)?;
     Ok(trailers)
 }

@@ -94,7 +94,7 @@ impl<C: Codec<B>, B> ResponseSink<C, B> {
         S: Stream<Item = Result<B, Status>>,
     {
         let (stream, metadata, trailers, _extensions) = response.into_parts();
-        port::send_head(metadata);
+        port::send_head(metadata)?;
         let mut stream = pin!(stream);
         std::future::poll_fn(|cx| Self::poll_forward(stream.as_mut(), cx)).await?;
         Ok(trailers)

@@ -51,6 +51,10 @@ pub trait Endpoint {
 
     /// True once the connection has nothing more to do and may close after its output has left.
     fn is_finished(&self) -> bool;
+
+    /// The connection is over. Output that is left still goes out, within a bound; nothing else happens any more,
+    /// so whatever hangs on a stream can be let go.
+    fn on_closed(&mut self);
 }
 
 /// Why a connection ended.
@@ -87,6 +91,7 @@ where
     let mut turn = Turn::new();
     let mut sleep = pin!(tokio::time::sleep_until(clock().into()));
     let closed = poll_fn(|cx| turn.poll(io.as_mut(), endpoint, sleep.as_mut(), cx)).await;
+    endpoint.on_closed();
     if !matches!(closed, Closed::Io(_)) {
         write::close(io, endpoint.connection()).await;
     }
