@@ -30,6 +30,9 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A window as it is before anyone changes it (RFC 9113 6.9.2).
 const DEFAULT_WINDOW: i64 = 65_535;
 
+/// The largest payload that every server takes (RFC 9113 4.2).
+const MAX_FRAME: usize = 16_384;
+
 /// How a peer begins and what it does by itself.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
@@ -41,6 +44,8 @@ pub struct PeerConfig {
     pub answer_settings: bool,
     /// Whether PINGs are answered.
     pub answer_pings: bool,
+    /// Whether the window of each DATA frame is given back when the frame is read.
+    pub refill_windows: bool,
 }
 
 impl Default for PeerConfig {
@@ -55,9 +60,10 @@ impl PeerConfig {
     pub fn with_stream_window(bytes: u32) -> Self {
         Self {
             settings: vec![Setting::EnablePush(0), Setting::InitialWindowSize(bytes)],
-            connection_window: 0x7fff_0000,
+            connection_window: 1 << 30,
             answer_settings: true,
             answer_pings: true,
+            refill_windows: false,
         }
     }
 }
@@ -171,7 +177,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
         out.resize(start + FRAME_HEADER_LEN, 0);
         let fields = fields.iter().map(|(name, value)| Field::new(name.as_ref(), value.as_ref()));
         self.encoder.encode_block(fields, out);
-        seal_block(out, start, stream, end_stream, 16_384);
+        seal_block(out, start, stream, end_stream, MAX_FRAME as u32);
     }
 
     /// Resets a stream.
@@ -217,7 +223,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
     }
 
     /// Begins a gRPC call: HEADERS with what every call has plus `fields`, then DATA with `body` unless that is
-    /// empty, all in one write. `body` holds prefixes and messages ([`message`]).
+    /// empty, all in one write whatever the windows. `body` holds prefixes and messages ([`message`]).
     pub async fn request(
         &mut self,
         path: &str,
@@ -232,10 +238,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
         let stream = self.open();
         let mut bytes = Vec::new();
         self.encode_headers(stream, &head, end_stream && body.is_empty(), &mut bytes);
-        if !body.is_empty() {
-            data_frame(stream, body, end_stream).encode(&mut bytes);
-            self.windows.on_sent(stream, body.len());
+        let mut pieces = body.chunks(MAX_FRAME).peekable();
+        while let Some(piece) = pieces.next() {
+            data_frame(stream, piece, end_stream && pieces.peek().is_none()).encode(&mut bytes);
         }
+        self.windows.on_sent(stream, body.len());
         self.send_bytes(&bytes).await;
         stream
     }
@@ -249,7 +256,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
     /// Sends a body as far as the server's windows let, waits for more, and so on to its end.
     pub async fn send_body(&mut self, stream: StreamId, mut body: &[u8], end_stream: bool) {
         loop {
-            let room = self.windows.room(stream).min(body.len()).min(16_384);
+            let room = self.windows.room(stream).min(body.len()).min(MAX_FRAME);
             if room == 0 && !body.is_empty() {
                 let frame = self.read().await.expect("the server gives window before it closes");
                 self.keep(frame);
@@ -395,6 +402,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
             Received::Settings(_) if self.config.answer_settings => Settings::encode_ack(&mut bytes),
             Received::Ping { ack: false, payload } if self.config.answer_pings => {
                 Ping { ack: true, payload: *payload }.encode(&mut bytes);
+            }
+            Received::Data { stream, data, .. } if self.config.refill_windows && !data.is_empty() => {
+                let increment = data.len() as u32;
+                WindowUpdate { stream: *stream, increment }.encode(&mut bytes);
+                WindowUpdate { stream: StreamId::CONNECTION, increment }.encode(&mut bytes);
             }
             _ => return,
         }

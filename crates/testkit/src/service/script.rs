@@ -12,12 +12,14 @@
 //! | `read` | takes a request message |
 //! | `tell` | makes a message that lists the request's metadata, a line each, bytes in hex |
 //! | `time-left` | makes a message with the milliseconds until the deadline, or `none` |
+//! | `peer` | makes a message with the peer's address |
 //! | `yield` | is pending once, and asks to be polled again at once |
 //! | `gate` | waits until the test [opens the gate](super::Journal::open_gate) |
 //! | `sleep MS` | waits on the runtime's clock |
 //! | `never` | waits for ever |
 //! | `fail CODE TEXT` | ends with a status |
 //! | `fail-with CODE NAME VALUE` | ends with a status that carries metadata and details |
+//! | `fail-request CODE` | ends with a status whose text is the next request message |
 //! | `panic TEXT` | panics |
 //!
 //! Taken from the script before the first step, wherever they stand:
@@ -74,6 +76,7 @@ pub(super) struct Call {
     steps: VecDeque<Step>,
     requests: Requests,
     told: String,
+    peer: String,
     deadline: Option<Instant>,
     head: MetadataMap,
     trailers: MetadataMap,
@@ -92,6 +95,7 @@ impl Call {
         let mut call = Self {
             steps: VecDeque::new(),
             told: listing(request.metadata()),
+            peer: request.peer().to_string(),
             deadline: request.deadline(),
             requests: requests(request.into_inner()),
             head: MetadataMap::new(),
@@ -186,10 +190,15 @@ impl Call {
             Step::Read => drop(self.read().await?),
             Step::Tell => return Ok(Some(self.told.clone().into())),
             Step::TimeLeft => return Ok(Some(self.time_left().into())),
+            Step::Peer => return Ok(Some(self.peer.clone().into())),
             Step::Yield => yield_once().await,
             Step::Gate => self.running.journal.pass_gate().await,
             Step::Sleep(time) => tokio::time::sleep(time).await,
             Step::Never => pending().await,
+            Step::FailRequest(code) => {
+                let text = self.read().await?.unwrap_or_default();
+                return Err(Status::new(code, String::from_utf8_lossy(&text).into_owned()));
+            }
             Step::Fail(status) => return Err(status),
             Step::Panic(text) => panic!("{text}"),
         }
@@ -225,10 +234,12 @@ enum Step {
     Read,
     Tell,
     TimeLeft,
+    Peer,
     Yield,
     Gate,
     Sleep(Duration),
     Never,
+    FailRequest(Code),
     Fail(Status),
     Panic(String),
 }
@@ -247,10 +258,12 @@ impl Step {
             "read" => Self::Read,
             "tell" => Self::Tell,
             "time-left" => Self::TimeLeft,
+            "peer" => Self::Peer,
             "yield" => Self::Yield,
             "gate" => Self::Gate,
             "sleep" => Self::Sleep(Duration::from_millis(number(rest) as u64)),
             "never" => Self::Never,
+            "fail-request" => Self::FailRequest(status(rest).code()),
             "fail" => Self::Fail(status(rest)),
             "fail-with" => {
                 let (code, entry) = rest.split_once(' ').expect("fail-with CODE NAME VALUE");

@@ -1,0 +1,169 @@
+//! From `:method` and `:path` to a handler, or to the status that says why not.
+
+use peregrine_http2::ErrorCode;
+use peregrine_testkit::Reply;
+use peregrine_testkit::peer::{Ending, Fields, message, request_head};
+use peregrine_testkit::service::UNARY;
+
+use crate::{Stage, code, in_each_mode};
+
+/// A complete request with these header fields and one message, and its reply.
+async fn exchange(peer: &mut peregrine_testkit::Peer, fields: &Fields) -> Reply {
+    let stream = peer.open();
+    peer.headers(stream, fields, false).await;
+    peer.data(stream, &message(b"hello"), true).await;
+    peer.reply(stream).await
+}
+
+/// The usual header fields, some of them replaced.
+fn head_with(changes: &[(&str, &[u8])]) -> Fields {
+    let mut fields = request_head(UNARY);
+    for &(name, value) in changes {
+        match fields.iter_mut().find(|(other, _)| other == name) {
+            Some((_, old)) => *old = bytes::Bytes::copy_from_slice(value),
+            None => fields.push((name.to_owned(), bytes::Bytes::copy_from_slice(value))),
+        }
+    }
+    fields
+}
+
+// wire-rules 4, 5, 6, R1
+#[test]
+fn a_path_that_is_not_exactly_a_methods_is_unimplemented() {
+    let long = format!("/test.Test/{}", "x".repeat(64 * 1024));
+    let paths: &[&[u8]] = &[
+        b"test.Test/Unary",
+        b"//test.Test/Unary",
+        b"/test.Test//Unary",
+        b"/test.Test/Unary/",
+        b"/test.Test/Unary/x",
+        b"/x/test.Test/Unary",
+        b"/test.Test",
+        b"/",
+        b"//",
+        b"*",
+        b"/test.Test/unary",
+        b"/Test.Test/Unary",
+        b"/test.Test/%55nary",
+        b"/test.Test/Unary?x=1",
+        b"/test.Test/Unary#x",
+        b"/test.Test/Unar\xff",
+        b"/test.Test/\xc3\xbcnary",
+        long.as_bytes(),
+    ];
+    in_each_mode(async |stage: Stage| {
+        let served = peregrine_testkit::serve(stage.server().max_header_list_size(128 * 1024));
+        let mut peer = served.peer().await;
+        for path in paths {
+            let shown = String::from_utf8_lossy(&path[..path.len().min(40)]).into_owned();
+            let reply = exchange(&mut peer, &head_with(&[(":path", path)])).await;
+            let (status, text) = reply.status();
+            assert_eq!((reply.http_status(), status), (200, code::UNIMPLEMENTED), "{shown}: {text}");
+            assert!(reply.is_trailers_only(), "{shown}");
+            assert_eq!(reply.head_value("content-type"), Some("application/grpc"), "{shown}");
+            assert!(text.contains(&*shown), "{shown} is not named: {text}");
+            assert!(text.len() < 1_000, "{shown}: a text of {} bytes", text.len());
+        }
+        assert_eq!(stage.counts().started, 0);
+        let reply = exchange(&mut peer, &head_with(&[])).await;
+        assert_eq!((reply.code(), reply.texts()), (code::OK, vec!["hello"]));
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules R2
+#[test]
+fn an_unknown_service_and_an_unknown_method_give_the_same_status() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let service = exchange(&mut peer, &head_with(&[(":path", b"/no.Such/Unary")])).await;
+        let method = exchange(&mut peer, &head_with(&[(":path", b"/test.Test/NoSuch")])).await;
+        assert_eq!(service.status().0, code::UNIMPLEMENTED);
+        let generic =
+            |reply: &Reply| reply.status().1.replace("/no.Such/Unary", "P").replace("/test.Test/NoSuch", "P");
+        assert_eq!(generic(&service), generic(&method));
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules 2, N2
+#[test]
+fn a_method_other_than_post_is_answered_405() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for method in ["GET", "PUT", "OPTIONS", "DELETE", "post"] {
+            let reply = exchange(&mut peer, &head_with(&[(":method", method.as_bytes())])).await;
+            assert_eq!((reply.http_status(), reply.code()), (405, code::INTERNAL), "{method}");
+            assert!(reply.is_trailers_only());
+        }
+        assert_eq!(stage.counts().started, 0);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules R4: each request has everything wrong that is checked after what is expected to be said.
+#[test]
+fn checks_come_in_the_order_method_content_type_path_encoding_timeout_body() {
+    let wrong: &[(&str, &[u8])] = &[
+        (":method", b"GET"),
+        ("content-type", b"text/plain"),
+        (":path", b"/no.Such/Method"),
+        ("grpc-encoding", b"lzw"),
+        ("grpc-timeout", b"soon"),
+    ];
+    let expected = [
+        (405, code::INTERNAL, "POST"),
+        (415, code::INVALID_ARGUMENT, "text/plain"),
+        (200, code::UNIMPLEMENTED, "/no.Such/Method"),
+        (200, code::UNIMPLEMENTED, "lzw"),
+        (400, code::INTERNAL, "grpc-timeout"),
+        (200, code::INTERNAL, ""),
+    ];
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for (right, (http, status, said)) in expected.into_iter().enumerate() {
+            let stream = peer.open();
+            peer.headers(stream, &head_with(&wrong[right..]), false).await;
+            peer.data(stream, b"\0\0", true).await;
+            let reply = peer.reply(stream).await;
+            assert_eq!((reply.http_status(), reply.code()), (http, status), "{reply:?}");
+            assert!(reply.status().1.contains(said), "{said}: {reply:?}");
+        }
+        assert_eq!(stage.counts().started, 0);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules N3
+#[test]
+fn the_order_of_header_fields_does_not_matter() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let head = head_with(&[("grpc-timeout", b"5S"), ("script", b"time-left"), ("x", b"y")]);
+        let (pseudo, regular) = head.split_at(4);
+        for turn in 0..regular.len() {
+            let mut fields = pseudo.to_vec();
+            fields.rotate_left(turn % pseudo.len());
+            fields.extend_from_slice(&regular[turn..]);
+            fields.extend_from_slice(&regular[..turn]);
+            let reply = exchange(&mut peer, &fields).await;
+            assert_eq!((reply.code(), reply.texts()), (code::OK, vec!["5000"]), "{fields:?}");
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules 11
+#[test]
+fn one_host_is_dropped_and_more_are_malformed() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let mut fields = head_with(&[("host", b"a.example"), ("script", b"tell")]);
+        let reply = exchange(&mut peer, &fields).await;
+        assert_eq!((reply.code(), reply.texts()), (code::OK, vec![""]));
+        fields.push(("host".to_owned(), bytes::Bytes::from_static(b"b.example")));
+        let reply = exchange(&mut peer, &fields).await;
+        assert_eq!(reply.ending, Some(Ending::Reset(ErrorCode::PROTOCOL_ERROR)));
+        served.finish([peer]).await;
+    });
+}

@@ -1,0 +1,327 @@
+//! Streams of messages: when they leave, in how many frames and writes, and what holds them back.
+
+use peregrine_http2::ErrorCode;
+use peregrine_server::Execution;
+use peregrine_testkit::peer::{PeerConfig, Received, message};
+use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
+use peregrine_testkit::{settle, virtual_time};
+
+use crate::{Stage, code, in_each_mode};
+
+// wire-rules B1
+#[test]
+fn messages_that_are_ready_together_share_data_frames() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let reply = peer.call(SERVER_STREAM, &[("script", "many 100 32")], b"").await;
+        assert_eq!((reply.code(), reply.messages.len()), (code::OK, 100));
+        assert_eq!(reply.data_frames.iter().filter(|&&len| len > 0).count(), 1, "{:?}", reply.data_frames);
+        let reply = peer.call(SERVER_STREAM, &[("script", "many 1000 256")], b"").await;
+        assert_eq!((reply.code(), reply.messages.len()), (code::OK, 1_000));
+        let frames = reply.data_frames.len();
+        // 261,000 bytes in frames of at most 16,384 are 16; a batch may end early at its threshold.
+        assert!(frames <= 32, "{frames} frames");
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules B1: "a cooperative yield of the source is no reason to flush".
+#[test]
+fn a_source_that_yields_does_not_cost_a_write_each_time() {
+    virtual_time(async {
+        let stage = Stage::new(Execution::Inline);
+        let (served, mut peer) = stage.start().await;
+        let script = "many 20 32; yield; many 20 32; yield; many 20 32; yield; many 20 32";
+        let before = peer.io().writes_of_other_end();
+        let reply = peer.call(SERVER_STREAM, &[("script", script)], b"").await;
+        assert_eq!((reply.code(), reply.messages.len()), (code::OK, 80));
+        let writes = peer.io().writes_of_other_end() - before;
+        assert!(writes <= 2, "{writes} writes");
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules B2
+#[test]
+fn a_message_leaves_while_its_source_waits() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for path in [SERVER_STREAM, BIDI] {
+            let script = [("script", "send one; gate; send two")];
+            let stream = peer.request(path, &script, &message(b""), true).await;
+            assert_eq!(peer.messages(stream, 1).await.texts(), ["one"]);
+            stage.journal.open_gate(1);
+            let Some(Received::Data { data, .. }) = peer.frame_of(stream).await else { panic!("no message") };
+            assert_eq!(data, message(b"two"));
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules B3
+#[test]
+fn an_error_of_the_source_comes_after_every_message_before_it() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for path in [SERVER_STREAM, BIDI] {
+            let script = [("script", "send one; send two; fail 5 gone; send three")];
+            let reply = peer.call(path, &script, b"").await;
+            assert_eq!(reply.texts(), ["one", "two"], "{path}");
+            assert_eq!(reply.status(), (code::NOT_FOUND, "gone".to_owned()));
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules B1: the threshold bounds a batch, never a message. 84 with the peer's windows.
+#[test]
+fn a_message_of_any_size_travels_whole_through_small_windows() {
+    let config = PeerConfig { refill_windows: true, ..PeerConfig::with_stream_window(65_535) };
+    in_each_mode(async |stage: Stage| {
+        let served = stage.serve();
+        let mut peer = served.peer_with(config.clone()).await;
+        for size in [65_535, 65_536, 1_000_000] {
+            let script = format!("many 2 {size}; send end");
+            let reply = peer.call(SERVER_STREAM, &[("script", &script)], b"").await;
+            assert_eq!(reply.code(), code::OK);
+            assert_eq!(reply.messages.iter().map(bytes::Bytes::len).collect::<Vec<_>>(), [size, size, 3]);
+            assert!(reply.data_frames.iter().all(|&len| len <= 16_384));
+        }
+        served.finish([peer]).await;
+    });
+}
+
+/// The bytes a call may have made ahead of a peer that takes nothing: the stream's queue, and for a spawned call
+/// what is on its way to the connection. Generous; what must not happen is "all of them".
+const AHEAD: usize = 300_000;
+
+// wire-rules 84
+#[test]
+fn a_source_is_polled_only_while_the_peers_window_has_room() {
+    in_each_mode(async |stage: Stage| {
+        let served = stage.serve();
+        let mut peer = served.peer_with(PeerConfig::with_stream_window(1_000)).await;
+        let script = [("script", "many 10000 1000")];
+        let stream = peer.request(SERVER_STREAM, &script, &message(b""), true).await;
+        settle().await;
+        let before = stage.counts().made;
+        assert!(before * 1_005 < AHEAD, "{before} messages made for a window of 1,000 bytes");
+        let received: usize = data_len(&peer.drain().await);
+        assert_eq!(received, 1_000);
+        // Room makes it go on, as far as the room goes.
+        peer.give_window(stream, 500_000).await;
+        assert_eq!(data_len(&peer.drain().await), 500_000);
+        let after = stage.counts().made;
+        assert!(after > before && after * 1_005 < 501_000 + AHEAD, "{before}, then {after} messages");
+        peer.reset(stream, ErrorCode::CANCEL).await;
+        stage.journal.until(|counts| counts.cancelled == 1).await;
+        served.finish([peer]).await;
+    });
+}
+
+// http2-abuse 16
+#[test]
+fn a_source_is_held_back_by_a_peer_that_does_not_read() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        peer.io().set_capacity(64 * 1024);
+        let script = [("script", "many 100000 1000")];
+        let stream = peer.request(SERVER_STREAM, &script, &message(b""), true).await;
+        settle().await;
+        let made = stage.counts().made;
+        // The engine's high-water mark of 256 KiB comes on top.
+        assert!(made * 1_005 < AHEAD + 64 * 1024 + 256 * 1024, "{made} messages made");
+        peer.reset(stream, ErrorCode::CANCEL).await;
+        stage.journal.until(|counts| counts.cancelled == 1).await;
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules 84
+#[test]
+fn a_stream_without_window_does_not_hold_up_the_others() {
+    in_each_mode(async |stage: Stage| {
+        let served = stage.serve();
+        let mut peer = served.peer_with(PeerConfig::with_stream_window(0)).await;
+        let script = [("script", "many 10000 1000")];
+        let blocked = peer.request(SERVER_STREAM, &script, &message(b""), true).await;
+        let other = peer.request(UNARY, &[], &message(&vec![b'x'; 50_000]), true).await;
+        settle().await;
+        peer.give_window(other, 100_000).await;
+        let reply = peer.reply(other).await;
+        assert_eq!((reply.code(), reply.messages[0].len()), (code::OK, 50_000));
+        peer.reset(blocked, ErrorCode::CANCEL).await;
+        stage.journal.until(|counts| counts.cancelled == 1).await;
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules M4, M1
+#[test]
+fn handlers_of_request_streams_start_on_headers_and_others_on_the_end() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for (index, path) in [CLIENT_STREAM, BIDI].into_iter().enumerate() {
+            let stream = peer.request(path, &[], b"", false).await;
+            stage.journal.until(|counts| counts.started == index + 1).await;
+            peer.data(stream, b"", true).await;
+            assert_eq!(peer.reply(stream).await.code(), code::OK);
+        }
+        for path in [UNARY, SERVER_STREAM] {
+            let stream = peer.request(path, &[], &message(b"hello"), false).await;
+            settle().await;
+            assert_eq!(stage.counts().started, stage.counts().ended, "{path} started too early");
+            peer.data(stream, b"", true).await;
+            assert_eq!(peer.reply(stream).await.texts(), ["hello"]);
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules 63
+#[test]
+fn the_head_of_a_stream_leaves_before_any_request_message_is_there() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let stream = peer.request(BIDI, &[("script", "head x-first 1; echo-all")], b"", false).await;
+        let Some(Received::Headers { fields, end_stream: false, .. }) = peer.frame_of(stream).await else {
+            panic!("the head does not wait for a message");
+        };
+        assert!(fields.iter().any(|(name, _)| name == "x-first"));
+        peer.data(stream, b"", true).await;
+        settle().await;
+        served.finish([peer]).await;
+    });
+}
+
+#[test]
+fn a_bidirectional_call_answers_message_by_message() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let stream = peer.request(BIDI, &[], b"", false).await;
+        let Some(Received::Headers { .. }) = peer.frame_of(stream).await else { panic!("no head") };
+        for turn in 0..50 {
+            let text = format!("turn {turn}");
+            peer.data(stream, &message(text.as_bytes()), false).await;
+            let Some(Received::Data { data, .. }) = peer.frame_of(stream).await else { panic!("no answer") };
+            assert_eq!(data, message(text.as_bytes()));
+        }
+        peer.data(stream, b"", true).await;
+        settle().await;
+        assert_eq!(stage.counts().ended, 1);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules 63
+#[test]
+fn a_call_that_ends_early_resets_the_requests_rest_without_error() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for (path, script, expected) in [
+            (BIDI, "send enough", code::OK),
+            (BIDI, "read; fail 5 no", code::NOT_FOUND),
+            (CLIENT_STREAM, "send enough", code::OK),
+            (CLIENT_STREAM, "refuse 5 no", code::NOT_FOUND),
+        ] {
+            let stream = peer.request(path, &[("script", script)], &message(b"first"), false).await;
+            let reply = peer.reply(stream).await;
+            assert_eq!(reply.code(), expected, "{path} {script}");
+            assert_eq!(peer.expect_reset(stream).await, ErrorCode::NO_ERROR, "{path} {script}");
+            // What the client had under way does not hurt.
+            peer.data(stream, &message(b"late"), false).await;
+            peer.data(stream, &message(b"later"), true).await;
+        }
+        // A client that has ended its side is not reset.
+        assert_eq!(peer.call(CLIENT_STREAM, &[], b"").await.code(), code::OK);
+        assert_eq!(peer.drain().await, []);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules 83, 84
+#[test]
+fn a_handler_that_does_not_read_holds_its_client_back_and_no_other() {
+    in_each_mode(async |stage: Stage| {
+        let served = peregrine_testkit::serve(
+            stage.server().initial_stream_window(20_000).initial_connection_window(1_000_000),
+        );
+        let mut peer = served.peer().await;
+        let stream = peer.request(CLIENT_STREAM, &[("script", "gate; count")], b"", false).await;
+        let body = message(&[b'x'; 995]).repeat(20);
+        peer.send_body(stream, &body, false).await;
+        settle().await;
+        assert_eq!(peer.window(stream), 0);
+        assert_eq!(peer.drain().await, [], "no window comes back before anything was read");
+        assert_eq!(peer.window(stream), 0);
+        assert_eq!(peer.call(UNARY, &[], b"free").await.texts(), ["free"]);
+        stage.journal.open_gate(1);
+        peer.send_body(stream, &body, true).await;
+        let reply = peer.reply(stream).await;
+        assert_eq!(reply.texts(), ["40 messages, 39800 bytes"]);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules 83: what is read comes back as window, over and over.
+#[test]
+fn an_upload_many_times_the_window_flows() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let stream = peer.request(CLIENT_STREAM, &[], b"", false).await;
+        let body = message(&[b'x'; 1_019]).repeat(4 * 1024);
+        peer.send_body(stream, &body, true).await;
+        assert_eq!(peer.reply(stream).await.texts(), ["4096 messages, 4173824 bytes"]);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules 85: padding costs window and comes back.
+#[test]
+fn padding_is_given_back() {
+    use peregrine_http2::frame::{Data, Frame};
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let stream = peer.request(CLIENT_STREAM, &[], b"", false).await;
+        // 261 bytes of window for each 5 of data: 10,000 of them are far above both windows.
+        let body = message(b"");
+        let padded = Frame::Data(Data { stream, data: &body, end_stream: false, padding: Some(255) });
+        for _ in 0..100 {
+            peer.send(&[padded; 100]).await;
+            peer.drain().await;
+        }
+        peer.data(stream, b"", true).await;
+        assert_eq!(peer.reply(stream).await.texts(), ["10000 messages, 0 bytes"]);
+        served.finish([peer]).await;
+    });
+}
+
+// design.md section 5: coalesced writes. In place only: spawned calls come back through a queue.
+#[test]
+fn replies_to_what_one_read_brought_leave_in_one_write() {
+    virtual_time(async {
+        let stage = Stage::new(Execution::Inline);
+        let (served, mut peer) = stage.start().await;
+        peer.call(UNARY, &[], b"warm").await;
+        let mut bytes = Vec::new();
+        let mut streams = Vec::new();
+        for _ in 0..32 {
+            let stream = peer.open();
+            let head = peregrine_testkit::peer::request_head(UNARY);
+            peer.encode_headers(stream, &head, false, &mut bytes);
+            peregrine_testkit::peer::data_frame(stream, &message(b"hello"), true).encode(&mut bytes);
+            streams.push(stream);
+        }
+        let before = peer.io().writes_of_other_end();
+        peer.send_bytes(&bytes).await;
+        for stream in streams {
+            assert_eq!(peer.reply(stream).await.texts(), ["hello"]);
+        }
+        assert_eq!(peer.io().writes_of_other_end() - before, 1);
+        served.finish([peer]).await;
+    });
+}
+
+fn data_len(frames: &[Received]) -> usize {
+    frames.iter().map(|frame| if let Received::Data { data, .. } = frame { data.len() } else { 0 }).sum()
+}
