@@ -1,0 +1,21 @@
+//! The four call shapes, as generated code and tools call them.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `plan` | options, deadline and retries, the same for all shapes |
+//! | `single` | calls with one response: unary and client streaming |
+//! | `streaming` | calls with a stream of responses: server streaming and bidi |
+//! | `pump` | from a source of messages into the connection |
+//! | `replay` | a server-streaming call that is made again |
+
+mod plan;
+mod pump;
+mod replay;
+mod single;
+mod streaming;
+
+pub use self::single::{client_streaming, client_streaming_sender, unary};
+pub use self::streaming::{bidi, bidi_sender, server_streaming};
+
+/// Messages a `*_sender` call takes before `send` waits.
+const SENDER_CAPACITY: usize = 16;

@@ -1,0 +1,254 @@
+//! What holds for the whole of a call, however many starts it takes: options, deadline, head, and how often a start
+//! that the peer did not see is repeated.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use peregrine_core::deadline::{deadline_after, encode_timeout};
+use peregrine_core::{CallOptions, MetadataMap, Request, Status};
+use tokio::time::Sleep;
+
+use crate::channel::Channel;
+use crate::connection::{
+    CallDeadline, CallId, Fate, NewCall, Opener, Outgoing, RequestHead, SharedConnection, StartError, Timeout,
+};
+use crate::error;
+
+/// Starts of a call on connections that went away before the peer looked at it.
+const MAX_MISSED: u32 = 5;
+
+/// A call between its making and its start.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    channel: &'a Channel,
+    path: &'a str,
+    metadata: MetadataMap,
+    options: CallOptions,
+    deadline: Option<CallDeadline>,
+    /// Whether time has passed since the call was made, so that the time left has to be measured.
+    has_waited: bool,
+    missed: u32,
+    was_refused: bool,
+}
+
+/// A call that is on its way.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) connection: Arc<SharedConnection>,
+    pub(super) id: CallId,
+}
+
+impl<'a> Plan<'a> {
+    /// The plan of a call of `path` and what is left of `request`.
+    ///
+    /// # Errors
+    /// DEADLINE_EXCEEDED if there is no time at all (wire-rules 16).
+    pub(super) fn new<T>(
+        channel: &'a Channel,
+        path: &'a str,
+        request: Request<T>,
+    ) -> Result<(Self, T), Status> {
+        let options = request.options().or(channel.defaults());
+        let deadline = deadline(options.timeout, request.deadline());
+        let (message, metadata, _extensions) = request.into_parts();
+        if let Some(deadline) = &deadline
+            && deadline.at <= deadline.started
+        {
+            return Err(deadline.exceeded("the call was made"));
+        }
+        let plan = Self {
+            channel,
+            path,
+            metadata,
+            options,
+            deadline,
+            has_waited: false,
+            missed: 0,
+            was_refused: false,
+        };
+        Ok((plan, message))
+    }
+
+    /// The plan of a call that was made before and is started once more.
+    pub(super) fn again(
+        channel: &'a Channel,
+        path: &'a str,
+        metadata: MetadataMap,
+        options: CallOptions,
+        deadline: Option<CallDeadline>,
+    ) -> Self {
+        Self { channel, path, metadata, options, deadline, has_waited: true, missed: 1, was_refused: true }
+    }
+
+    pub(super) fn channel(&self) -> &'a Channel {
+        self.channel
+    }
+
+    pub(super) fn path(&self) -> &'a str {
+        self.path
+    }
+
+    pub(super) fn metadata(&self) -> &MetadataMap {
+        &self.metadata
+    }
+
+    pub(super) fn options(&self) -> CallOptions {
+        self.options
+    }
+
+    pub(super) fn deadline(&self) -> Option<CallDeadline> {
+        self.deadline
+    }
+
+    /// Longest request message in bytes.
+    pub(super) fn max_request(&self) -> usize {
+        self.options.max_request_size.unwrap_or(usize::MAX)
+    }
+
+    /// Longest response message in bytes.
+    pub(super) fn max_response(&self) -> usize {
+        self.options.max_response_size.unwrap_or(usize::MAX)
+    }
+
+    /// Makes a connection if there is none and starts the call on it. `is_complete`: `outgoing` writes the whole
+    /// request.
+    ///
+    /// # Errors
+    /// No connection, no time, or a message that cannot be sent.
+    pub(super) async fn start(
+        &mut self,
+        outgoing: &mut impl Outgoing,
+        is_complete: bool,
+    ) -> Result<Started, Status> {
+        loop {
+            let connection = match self.channel.ready_connection() {
+                Some(connection) => connection,
+                // The usual call does not come here, so its future does not have to hold this one.
+                None => Box::pin(self.connection()).await?,
+            };
+            let mut opener = Opener::new(connection);
+            match self.open(&mut opener, outgoing, is_complete).await {
+                Ok(id) => return Ok(Started { connection: opener.into_connection(), id }),
+                Err(StartError::Failed(status)) => return Err(status),
+                // The connection said goodbye since it was handed out (bug-reports 53).
+                Err(StartError::Gone) if self.starts_again(Fate::Missed) => {}
+                Err(StartError::Gone) => {
+                    return Err(Status::unavailable("the peer keeps closing new connections"));
+                }
+            }
+        }
+    }
+
+    /// Whether a call that failed so is started again.
+    pub(super) fn starts_again(&mut self, fate: Fate) -> bool {
+        self.has_waited = true;
+        match fate {
+            Fate::Unknown => false,
+            // wire-rules 67: once.
+            Fate::Refused => !std::mem::replace(&mut self.was_refused, true),
+            // wire-rules 75, bug-reports 55
+            Fate::Missed => {
+                self.missed += 1;
+                self.missed <= MAX_MISSED
+            }
+        }
+    }
+
+    async fn connection(&mut self) -> Result<Arc<SharedConnection>, Status> {
+        self.has_waited = true;
+        let connecting = self.channel.connection(self.options.wait_for_ready.unwrap_or(false));
+        let result = match &self.deadline {
+            None => connecting.await,
+            Some(deadline) => match tokio::time::timeout_at(deadline.at.into(), connecting).await {
+                Ok(result) => result,
+                // wire-rules 98
+                Err(_) => {
+                    return Err(deadline.exceeded(&format!("connecting to {}", self.channel.target())));
+                }
+            },
+        };
+        result.map_err(|(error, next_attempt)| error::unavailable(&error, next_attempt))
+    }
+
+    async fn open(
+        &mut self,
+        opener: &mut Opener,
+        outgoing: &mut impl Outgoing,
+        is_complete: bool,
+    ) -> Result<CallId, StartError> {
+        // Armed only if the call has to wait for a stream.
+        let mut timer: Option<Pin<Box<Sleep>>> = None;
+        poll_fn(|cx| {
+            let timeout = match self.timeout() {
+                Ok(timeout) => timeout,
+                Err(status) => return Poll::Ready(Err(StartError::Failed(status))),
+            };
+            let head = RequestHead {
+                path: self.path,
+                authority: self.channel.authority(),
+                user_agent: self.channel.user_agent(),
+                timeout,
+                metadata: &self.metadata,
+            };
+            let call = NewCall {
+                head: &head,
+                deadline: self.deadline,
+                max_request: self.max_request(),
+                is_complete,
+            };
+            if let Poll::Ready(result) = opener.poll_start(cx, &call, outgoing) {
+                return Poll::Ready(result);
+            }
+            self.has_waited = true;
+            if let Some(deadline) = &self.deadline {
+                let timer =
+                    timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline.at.into())));
+                if timer.as_mut().poll(cx).is_ready() {
+                    let status = deadline.exceeded("waiting for one of the streams that the peer allows");
+                    return Poll::Ready(Err(StartError::Failed(status)));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// What goes into `grpc-timeout`.
+    fn timeout(&self) -> Result<Option<Timeout>, Status> {
+        let Some(deadline) = &self.deadline else { return Ok(None) };
+        if !self.has_waited
+            && let Some(timeout) = self.options.timeout
+            && deadline.started.checked_add(timeout) == Some(deadline.at)
+        {
+            return Ok(Some(Timeout { text: encode_timeout(timeout), recurs: true }));
+        }
+        let left = deadline.at.saturating_duration_since(now());
+        if left.is_zero() {
+            // wire-rules 16: a timeout of zero is not sent.
+            return Err(deadline.exceeded("waiting to be sent"));
+        }
+        Ok(Some(Timeout { text: encode_timeout(left), recurs: false }))
+    }
+}
+
+/// The earlier of a timeout that begins now and a deadline.
+fn deadline(timeout: Option<Duration>, deadline: Option<Instant>) -> Option<CallDeadline> {
+    if timeout.is_none() && deadline.is_none() {
+        return None;
+    }
+    let started = now();
+    let from_timeout = timeout.and_then(|timeout| deadline_after(started, timeout));
+    let at = match (from_timeout, deadline) {
+        (Some(a), Some(b)) => a.min(b),
+        (a, b) => a.or(b)?,
+    };
+    Some(CallDeadline { at, started })
+}
+
+/// The runtime's clock, so that tests can hold it.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}

@@ -1,0 +1,123 @@
+//! A server-streaming call that is made again because the peer certainly did not process it (wire-rules 67, 75).
+//!
+//! Its caller holds a [`Streaming`](peregrine_core::Streaming) already, so the second start runs on a task of its
+//! own and continues the same response stream.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use peregrine_core::call::{InboxOwner, SharedInbox};
+use peregrine_core::codec::EncodeError;
+use peregrine_core::{CallOptions, Codec, MetadataMap, Status};
+use tokio::runtime::Handle;
+
+use super::plan::Plan;
+use super::streaming::ResponseStream;
+use crate::channel::Channel;
+use crate::connection::{CallDeadline, MessageTarget, NewSink, Outgoing, Replay};
+
+/// What a second start needs, less the message.
+pub(super) struct ServerStreamingReplay<C, A> {
+    channel: Channel,
+    path: Box<str>,
+    metadata: MetadataMap,
+    options: CallOptions,
+    deadline: Option<CallDeadline>,
+    response: ResponseStream,
+    message: PhantomData<fn(A) -> C>,
+}
+
+impl<C: Codec<A>, A: Send + 'static> ServerStreamingReplay<C, A> {
+    pub(super) fn new(plan: &Plan<'_>, response: ResponseStream) -> Self {
+        Self {
+            channel: plan.channel().clone(),
+            path: plan.path().into(),
+            metadata: plan.metadata().clone(),
+            options: plan.options(),
+            deadline: plan.deadline(),
+            response,
+            message: PhantomData,
+        }
+    }
+
+    pub(super) fn with_message(self, message: A) -> Box<dyn Replay> {
+        Box::new(Ready { call: self, message })
+    }
+}
+
+/// A replay with its message.
+struct Ready<C, A> {
+    call: ServerStreamingReplay<C, A>,
+    message: A,
+}
+
+impl<C: Codec<A>, A: Send + 'static> Ready<C, A> {
+    async fn start(self, mut unfinished: Unfinished) {
+        let Self { call, message } = self;
+        let response = call.response;
+        let mut plan = Plan::again(&call.channel, &call.path, call.metadata, call.options, call.deadline);
+        let mut outgoing = Again::<C, A> { message, response: response.clone(), codec: PhantomData };
+        if response.inbox.is_abandoned() {
+            return;
+        }
+        match plan.start(&mut outgoing, true).await {
+            Ok(started) => {
+                unfinished.is_started = true;
+                response.call.place(started);
+                if response.inbox.is_abandoned() {
+                    response.call.dropped(0);
+                }
+            }
+            Err(status) => unfinished.status = status,
+        }
+    }
+}
+
+impl<C: Codec<A>, A: Send + 'static> Replay for Ready<C, A> {
+    fn again(self: Box<Self>, refusal: Status) {
+        let inbox = Arc::clone(&self.call.response.inbox);
+        let unfinished = Unfinished { inbox, status: refusal, is_started: false };
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(self.start(unfinished));
+        }
+    }
+}
+
+impl<C, A> fmt::Debug for Ready<C, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replay").field("path", &self.call.path).finish_non_exhaustive()
+    }
+}
+
+/// Ends the response stream if the second start does not come about, be it that the runtime ends first.
+struct Unfinished {
+    inbox: Arc<SharedInbox>,
+    status: Status,
+    is_started: bool,
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.is_started {
+            self.inbox.finish(Some(self.status.clone()));
+        }
+    }
+}
+
+/// The request of the second start; there is no third.
+struct Again<C, A> {
+    message: A,
+    response: ResponseStream,
+    codec: PhantomData<fn() -> C>,
+}
+
+impl<C: Codec<A>, A: Send> Outgoing for Again<C, A> {
+    fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
+        C::encode(&self.message, target)
+    }
+
+    fn sink(&mut self) -> NewSink {
+        self.response.sink(None)
+    }
+}

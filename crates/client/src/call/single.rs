@@ -1,0 +1,178 @@
+//! Calls with one response: unary and client streaming.
+
+use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use peregrine_core::codec::EncodeError;
+use peregrine_core::stream::pipe;
+use peregrine_core::{Codec, DecodeLimits, MethodDescriptor, Request, Response, Sender, Status};
+use peregrine_http2::Head;
+
+use super::SENDER_CAPACITY;
+use super::plan::{Plan, Started};
+use super::pump::{Pump, StreamedRequest};
+use crate::channel::Channel;
+use crate::connection::{Body, CallId, MessageTarget, NewSink, Outgoing, Reply, SharedConnection, metadata};
+
+/// Calls a method with one request and one response.
+///
+/// The future writes the request when it is polled first and is woken when the response is complete. Dropped before
+/// that, it cancels the call. A call that the peer certainly did not process is made again on its own (wire-rules
+/// 67, 75).
+///
+/// # Errors
+/// The status that the peer sent or that this side came to. If there was no connection, its source is the
+/// [`Error`](peregrine_core::Error) that says why.
+pub async fn unary<C, A, B>(
+    channel: &Channel,
+    method: &MethodDescriptor<'_>,
+    request: Request<A>,
+) -> Result<Response<B>, Status>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send,
+    B: Send,
+{
+    let (mut plan, message) = Plan::new(channel, method.path, request)?;
+    let max_response = plan.max_response();
+    let mut outgoing = OneMessage::<C, A> { message, max_response, codec: PhantomData };
+    loop {
+        let mut pending = PendingReply::new(plan.start(&mut outgoing, true).await?);
+        match (&mut pending).await {
+            Reply::Received { head, body, trailers } => {
+                return decode::<C, B>(&pending.connection, head, body, &trailers);
+            }
+            Reply::Failed(failure) if plan.starts_again(failure.fate) => {}
+            Reply::Failed(failure) => return Err(failure.status),
+        }
+    }
+}
+
+/// Calls a method with a stream of requests and one response.
+///
+/// The future takes messages from the stream as the peer's window allows and is woken when the response is complete;
+/// the stream is dropped as soon as the call is over. Dropped itself, it cancels the call.
+///
+/// # Errors
+/// As for [`unary`].
+pub async fn client_streaming<C, A, B, S>(
+    channel: &Channel,
+    method: &MethodDescriptor<'_>,
+    request: Request<S>,
+) -> Result<Response<B>, Status>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send,
+    B: Send,
+    S: Stream<Item = A> + Send,
+{
+    let (mut plan, source) = Plan::new(channel, method.path, request)?;
+    let mut source = pin!(Some(source));
+    let max_response = plan.max_response();
+    let mut outgoing = StreamedRequest::new(|| NewSink::Single { max_response });
+    let started = plan.start(&mut outgoing, false).await?;
+    let mut pump = Pump::<C, A>::new(&started, plan.max_request());
+    let mut pending = PendingReply::new(started);
+    let reply = poll_fn(|cx| {
+        let _is_done = pump.poll(source.as_mut(), cx);
+        Pin::new(&mut pending).poll(cx)
+    });
+    match reply.await {
+        Reply::Received { head, body, trailers } => {
+            decode::<C, B>(&pending.connection, head, body, &trailers)
+        }
+        Reply::Failed(failure) => Err(failure.status),
+    }
+}
+
+/// As [`client_streaming`], with the requests given to a [`Sender`] one by one. The call is made when the future is
+/// polled first; poll it while sending, for example with `tokio::join!`. The request ends when the sender is
+/// dropped.
+pub fn client_streaming_sender<'m, C, A, B>(
+    channel: &Channel,
+    method: &MethodDescriptor<'m>,
+) -> (Sender<A>, impl Future<Output = Result<Response<B>, Status>> + Send + use<'m, C, A, B>)
+where
+    C: Codec<A> + Codec<B>,
+    A: Send,
+    B: Send,
+{
+    let (sender, receiver) = pipe(SENDER_CAPACITY);
+    let (channel, method) = (channel.clone(), *method);
+    let call = async move { client_streaming::<C, A, B, _>(&channel, &method, Request::new(receiver)).await };
+    (sender, call)
+}
+
+/// The request of a unary call.
+struct OneMessage<C, A> {
+    message: A,
+    max_response: usize,
+    codec: PhantomData<fn() -> C>,
+}
+
+impl<C: Codec<A>, A: Send> Outgoing for OneMessage<C, A> {
+    fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
+        C::encode(&self.message, target)
+    }
+
+    fn sink(&mut self) -> NewSink {
+        NewSink::Single { max_response: self.max_response }
+    }
+}
+
+/// Waits for the reply of a call; cancels the call if dropped before.
+struct PendingReply {
+    connection: Arc<SharedConnection>,
+    id: CallId,
+    /// The start of the call left this task's waker with the connection a moment ago.
+    is_registered: bool,
+    is_done: bool,
+}
+
+impl PendingReply {
+    fn new(started: Started) -> Self {
+        Self { connection: started.connection, id: started.id, is_registered: true, is_done: false }
+    }
+}
+
+impl Future for PendingReply {
+    type Output = Reply;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Reply> {
+        if std::mem::take(&mut self.is_registered) {
+            return Poll::Pending;
+        }
+        let reply = self.connection.poll_reply(self.id, cx);
+        self.is_done = reply.is_ready();
+        reply
+    }
+}
+
+impl Drop for PendingReply {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.connection.cancel(self.id);
+        }
+    }
+}
+
+/// The response of a successful call.
+fn decode<C: Codec<B>, B>(
+    connection: &SharedConnection,
+    head: Option<Arc<Head>>,
+    mut body: Body,
+    trailers: &Head,
+) -> Result<Response<B>, Status> {
+    let message = C::decode(body.finish()?, &DecodeLimits::default())?;
+    connection.recycle(body);
+    let mut response = Response::new(message);
+    if let Some(head) = head {
+        *response.metadata_mut() = metadata(&head)?;
+    }
+    *response.trailers_mut() = metadata(trailers)?;
+    Ok(response)
+}

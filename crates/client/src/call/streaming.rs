@@ -1,0 +1,199 @@
+//! Calls with a stream of responses: server streaming and bidi.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use futures_core::Stream;
+use peregrine_core::call::{InboxConfig, InboxOwner, SharedInbox};
+use peregrine_core::codec::EncodeError;
+use peregrine_core::message::Encoding;
+use peregrine_core::stream::pipe;
+use peregrine_core::{Codec, DecodeLimits, MethodDescriptor, Request, Sender, Status, Streaming};
+
+use super::SENDER_CAPACITY;
+use super::plan::{Plan, Started};
+use super::pump::{Pump, StreamedRequest};
+use super::replay::ServerStreamingReplay;
+use crate::channel::Channel;
+use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, Replay, SharedConnection, StreamSink};
+
+/// Calls a method with one request and a stream of responses.
+///
+/// Ends when the request is queued, without waiting for the peer: what the peer answers, an error at once included,
+/// comes out of the [`Streaming`]. Dropping that cancels the call. A call that the peer certainly did not process is
+/// made again once on its own (wire-rules 67, 75).
+///
+/// # Errors
+/// The call could not be started: no connection, no time, or a message that cannot be sent.
+pub async fn server_streaming<C, A, B>(
+    channel: &Channel,
+    method: &MethodDescriptor<'_>,
+    request: Request<A>,
+) -> Result<Streaming<B>, Status>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send,
+{
+    let (mut plan, message) = Plan::new(channel, method.path, request)?;
+    let response = ResponseStream::new(&plan);
+    let mut outgoing = OneRequest::<C, A> {
+        message: Some(message),
+        replay: Some(ServerStreamingReplay::new(&plan, response.clone())),
+        response: response.clone(),
+        codec: PhantomData,
+    };
+    let started = plan.start(&mut outgoing, true).await?;
+    response.call.place(started);
+    Ok(Streaming::new::<C>(response.inbox, DecodeLimits::default()))
+}
+
+/// Calls a method with a stream of requests and a stream of responses.
+///
+/// Ends when the call is queued, without waiting for the peer. Requests flow whether or not responses are read: a
+/// source that has all its messages ready is taken in at once, any other is pumped by a task on the connection's
+/// runtime. The source is dropped as soon as the call is over; dropping the [`Streaming`] cancels the call.
+///
+/// # Errors
+/// The call could not be started: no connection, or no time.
+pub async fn bidi<C, A, B, S>(
+    channel: &Channel,
+    method: &MethodDescriptor<'_>,
+    request: Request<S>,
+) -> Result<Streaming<B>, Status>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send,
+    S: Stream<Item = A> + Send + 'static,
+{
+    let (mut plan, source) = Plan::new(channel, method.path, request)?;
+    let response = ResponseStream::new(&plan);
+    let mut outgoing = StreamedRequest::new(|| response.sink(None));
+    let started = plan.start(&mut outgoing, false).await?;
+    let mut pump = Pump::<C, A>::new(&started, plan.max_request());
+    let runtime = started.connection.runtime().clone();
+    response.call.place(started);
+    let responses = Streaming::new::<C>(response.inbox, DecodeLimits::default());
+    let mut pumping = Box::pin(async move {
+        let mut source = pin!(Some(source));
+        poll_fn(|cx| pump.poll(source.as_mut(), cx)).await;
+    });
+    let is_done = poll_fn(|cx| Poll::Ready(pumping.as_mut().poll(cx).is_ready())).await;
+    if !is_done {
+        runtime.spawn(pumping);
+    }
+    Ok(responses)
+}
+
+/// As [`bidi`], with the requests given to a [`Sender`] one by one. The call is made when the future is polled
+/// first. The request ends when the sender is dropped.
+pub fn bidi_sender<'m, C, A, B>(
+    channel: &Channel,
+    method: &MethodDescriptor<'m>,
+) -> (Sender<A>, impl Future<Output = Result<Streaming<B>, Status>> + Send + use<'m, C, A, B>)
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send,
+{
+    let (sender, receiver) = pipe(SENDER_CAPACITY);
+    let (channel, method) = (channel.clone(), *method);
+    let call = async move { bidi::<C, A, B, _>(&channel, &method, Request::new(receiver)).await };
+    (sender, call)
+}
+
+/// The two ends of a response stream: where the connection puts messages, and what the reader reports to.
+#[derive(Clone, Debug)]
+pub(super) struct ResponseStream {
+    pub(super) inbox: Arc<SharedInbox>,
+    pub(super) call: Arc<StreamCall>,
+}
+
+impl ResponseStream {
+    fn new(plan: &Plan<'_>) -> Self {
+        let call = Arc::new(StreamCall::default());
+        let config = InboxConfig {
+            encoding: Encoding::Identity,
+            max_message: plan.max_response(),
+            // One half of the window is on its way while the other is granted anew.
+            credit_step: (plan.channel().stream_window() / 2).max(1),
+        };
+        // The owner knows its only call without a name.
+        let inbox = SharedInbox::new(config, Arc::clone(&call) as Arc<dyn InboxOwner>, 0);
+        Self { inbox, call }
+    }
+
+    pub(super) fn sink(&self, replay: Option<Box<dyn Replay>>) -> NewSink {
+        NewSink::Stream(StreamSink { inbox: Arc::clone(&self.inbox), replay })
+    }
+}
+
+/// Where a streaming call runs. It may move to another connection once.
+#[derive(Default)]
+pub(super) struct StreamCall {
+    place: Mutex<Option<(Arc<SharedConnection>, CallId)>>,
+}
+
+impl StreamCall {
+    /// The call runs there now.
+    pub(super) fn place(&self, started: Started) {
+        *self.lock() = Some((started.connection, started.id));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(Arc<SharedConnection>, CallId)>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InboxOwner for StreamCall {
+    fn credit_available(&self, _call: u64) {
+        let place = self.lock().clone();
+        if let Some((connection, id)) = place {
+            connection.grant_credit(id);
+        }
+    }
+
+    fn dropped(&self, _call: u64) {
+        let place = self.lock().take();
+        if let Some((connection, id)) = place {
+            connection.cancel(id);
+        }
+    }
+}
+
+impl fmt::Debug for StreamCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamCall").field("id", &self.lock().as_ref().map(|(_, id)| *id)).finish()
+    }
+}
+
+/// The request of a server-streaming call. Once written it moves into the replay, which the connection keeps until
+/// the peer answers.
+struct OneRequest<C, A> {
+    message: Option<A>,
+    replay: Option<ServerStreamingReplay<C, A>>,
+    response: ResponseStream,
+    codec: PhantomData<fn() -> C>,
+}
+
+impl<C: Codec<A>, A: Send + 'static> Outgoing for OneRequest<C, A> {
+    fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
+        match &self.message {
+            Some(message) => C::encode(message, target),
+            None => Err(EncodeError::closed()),
+        }
+    }
+
+    fn sink(&mut self) -> NewSink {
+        let replay = match (self.replay.take(), self.message.take()) {
+            (Some(replay), Some(message)) => Some(replay.with_message(message)),
+            _ => None,
+        };
+        self.response.sink(replay)
+    }
+}

@@ -1,0 +1,107 @@
+//! [`Channel`]: what clients hold. It makes connections when calls need them and hands them out.
+//!
+//! A channel has one [`Subchannel`](subchannel::Subchannel) today, one connection to one endpoint; a resolver and a
+//! balancer will choose between several in the same place.
+
+pub(crate) mod backoff;
+mod builder;
+mod connector;
+mod subchannel;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use peregrine_core::{CallOptions, Error};
+use peregrine_transport::net::{IntoTarget, Target};
+
+pub use self::builder::ChannelBuilder;
+use self::subchannel::Subchannel;
+use crate::connection::SharedConnection;
+
+/// A way to a server, shared by any number of clients and calls. Cloning is cheap.
+///
+/// A channel is lazy: it connects when the first call is made, again when the connection was lost and another call
+/// comes, and waits between failed attempts (1 s at first, 1.6 times longer each time, 120 s at most, ±20 %). While
+/// it waits, calls fail at once with UNAVAILABLE and the reason, unless they
+/// [wait for ready](peregrine_core::Request::wait_for_ready).
+///
+/// Connections are driven by a task on the tokio runtime in which the call that needed one was made, of either
+/// flavour. When the last handle of a channel is dropped, calls in progress finish and the connection closes.
+#[derive(Clone)]
+pub struct Channel {
+    subchannel: Arc<Subchannel>,
+}
+
+impl Channel {
+    /// A channel to `target` that is ready for calls. See [`Target`] for what can be written.
+    ///
+    /// # Errors
+    /// `target` names no place, or the one attempt to connect failed: the error says in which phase, why, and what
+    /// to do next.
+    pub async fn connect(target: impl IntoTarget) -> Result<Self, Error> {
+        Self::builder(target).connect().await
+    }
+
+    /// Settings for a channel to `target`. See [`Target`] for what can be written.
+    pub fn builder(target: impl IntoTarget) -> ChannelBuilder {
+        ChannelBuilder::new(target.into_target())
+    }
+
+    /// Waits until the channel is ready for calls: connected, and the peer has shown that it speaks HTTP/2.
+    ///
+    /// # Errors
+    /// The attempt under way, or the one made now, failed; or the last one did a moment ago and the channel waits.
+    pub async fn ready(&self) -> Result<(), Error> {
+        self.subchannel.connection(false).await.map(drop).map_err(|(error, _)| error)
+    }
+
+    /// Where the channel connects to.
+    pub fn target(&self) -> &Target {
+        &self.subchannel.config.target
+    }
+
+    /// What calls send as `:authority`.
+    pub fn authority(&self) -> &str {
+        &self.subchannel.config.authority
+    }
+
+    pub(crate) fn user_agent(&self) -> &str {
+        &self.subchannel.config.user_agent
+    }
+
+    /// Options of calls that set none of their own.
+    pub(crate) fn defaults(&self) -> CallOptions {
+        self.subchannel.config.defaults
+    }
+
+    /// Receive window of a stream, in bytes.
+    pub(crate) fn stream_window(&self) -> usize {
+        self.subchannel.config.stream_window as usize
+    }
+
+    /// A connection that takes calls, if there is one already.
+    pub(crate) fn ready_connection(&self) -> Option<Arc<SharedConnection>> {
+        self.subchannel.ready()
+    }
+
+    /// A connection that takes calls, made first if there is none.
+    ///
+    /// # Errors
+    /// Why the last attempt failed, and how long until the next one.
+    pub(crate) async fn connection(
+        &self,
+        wait_for_ready: bool,
+    ) -> Result<Arc<SharedConnection>, (Error, Duration)> {
+        self.subchannel.connection(wait_for_ready).await
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("target", &format_args!("{}", self.target()))
+            .field("authority", &self.authority())
+            .finish_non_exhaustive()
+    }
+}

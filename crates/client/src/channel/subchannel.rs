@@ -1,0 +1,275 @@
+//! The connection of a channel to one endpoint, and its states.
+//!
+//! ```text
+//!            a call                   SETTINGS
+//!   Idle ───────────────▶ Connecting ──────────▶ Ready
+//!    ▲                     │      ▲                │
+//!    │             failed  ▼      │ a call, once the wait is over
+//!    │                TransientFailure             │
+//!    ╰─────────── connection lost, GOAWAY ─────────╯
+//! ```
+//!
+//! Nothing happens without a call: an unused channel makes no attempts. A call that finds the endpoint in
+//! `TransientFailure` fails at once with the reason (wire-rules 96), unless it waits for ready; then it waits for
+//! the end of the backoff and starts the next attempt.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use peregrine_core::{CallOptions, Error, PeerAddr};
+use peregrine_transport::net::Target;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use super::backoff;
+use super::connector::{Connector, Opened};
+use crate::connection::SharedConnection;
+use crate::connection::driver::Driver;
+use crate::error;
+
+/// How long the peer may take for its SETTINGS once the socket is open; the connect timeout ends it too.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a channel was built with.
+#[derive(Debug)]
+pub(super) struct Config {
+    pub(super) target: Target,
+    pub(super) connector: Connector,
+    pub(super) authority: String,
+    pub(super) user_agent: String,
+    pub(super) connect_timeout: Duration,
+    pub(super) defaults: CallOptions,
+    pub(super) stream_window: u32,
+    pub(super) connection_window: u32,
+    pub(super) max_header_list_size: u32,
+}
+
+/// The connection to one endpoint.
+#[derive(Debug)]
+pub(super) struct Subchannel {
+    pub(super) config: Arc<Config>,
+    state: Mutex<State>,
+    /// Told of every change of state.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+enum State {
+    Idle,
+    Connecting(AbortHandle),
+    Ready(Arc<SharedConnection>),
+    TransientFailure {
+        error: Error,
+        /// When the next attempt may start.
+        until: Instant,
+        /// In a row.
+        failures: u32,
+    },
+}
+
+impl Subchannel {
+    pub(super) fn new(config: Config) -> Arc<Self> {
+        Arc::new(Self { config: Arc::new(config), state: Mutex::new(State::Idle), changed: Notify::new() })
+    }
+
+    /// The connection, if there is one already.
+    pub(super) fn ready(&self) -> Option<Arc<SharedConnection>> {
+        match &*self.lock() {
+            State::Ready(connection) if connection.accepts_calls() => Some(Arc::clone(connection)),
+            _ => None,
+        }
+    }
+
+    /// The connection, made first if there is none.
+    ///
+    /// # Errors
+    /// Why the last attempt failed, and how long until the next one; never if `wait_for_ready`.
+    pub(super) async fn connection(
+        self: &Arc<Self>,
+        wait_for_ready: bool,
+    ) -> Result<Arc<SharedConnection>, (Error, Duration)> {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // From here on no change is missed.
+            changed.as_mut().enable();
+            match self.look(wait_for_ready)? {
+                Look::Ready(connection) => return Ok(connection),
+                Look::Wait(None) => changed.await,
+                Look::Wait(Some(until)) => {
+                    let _either = tokio::time::timeout_at(until.into(), changed).await;
+                }
+            }
+        }
+    }
+
+    /// One look at the state; starts an attempt if it is time for one.
+    fn look(self: &Arc<Self>, wait_for_ready: bool) -> Result<Look, (Error, Duration)> {
+        let mut state = self.lock();
+        match &*state {
+            State::Ready(connection) if connection.accepts_calls() => {
+                return Ok(Look::Ready(Arc::clone(connection)));
+            }
+            State::Connecting(_) => return Ok(Look::Wait(None)),
+            State::TransientFailure { error, until, .. } => {
+                let now = now();
+                if *until > now {
+                    if wait_for_ready {
+                        return Ok(Look::Wait(Some(*until)));
+                    }
+                    return Err((error.clone(), *until - now));
+                }
+            }
+            State::Ready(_) | State::Idle => {}
+        }
+        let failures = match &*state {
+            State::TransientFailure { failures, .. } => *failures,
+            _ => 0,
+        };
+        let Ok(runtime) = Handle::try_current() else { return Err((error::no_runtime(), Duration::ZERO)) };
+        let task = runtime.spawn(Attempt::new(self, failures).run());
+        *state = State::Connecting(task.abort_handle());
+        Ok(Look::Wait(None))
+    }
+
+    fn on_ready(&self, connection: &Arc<SharedConnection>) {
+        self.set(State::Ready(Arc::clone(connection)));
+    }
+
+    fn on_failed(&self, error: Error, failures: u32) {
+        let wait = backoff::delay(failures, backoff::random());
+        let until = now() + wait;
+        self.set(State::TransientFailure { error, until, failures });
+    }
+
+    /// The connection takes no more calls; the next one makes another.
+    fn on_lost(&self, connection: &Arc<SharedConnection>) {
+        let is_current = matches!(&*self.lock(), State::Ready(current) if Arc::ptr_eq(current, connection));
+        if is_current {
+            self.set(State::Idle);
+        }
+    }
+
+    /// The attempt ended without a result: its runtime is gone.
+    fn on_abandoned(&self) {
+        let is_connecting = matches!(&*self.lock(), State::Connecting(_));
+        if is_connecting {
+            self.set(State::Idle);
+        }
+    }
+
+    fn set(&self, state: State) {
+        // The old state, a connection perhaps, is dropped outside of the lock.
+        let _old = std::mem::replace(&mut *self.lock(), state);
+        self.changed.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Subchannel {
+    fn drop(&mut self) {
+        match self.state.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            State::Connecting(attempt) => attempt.abort(),
+            State::Ready(connection) => connection.shut_down(now()),
+            State::Idle | State::TransientFailure { .. } => {}
+        }
+    }
+}
+
+/// What a look at the state found.
+enum Look {
+    Ready(Arc<SharedConnection>),
+    /// Wait for a change, at most until then.
+    Wait(Option<Instant>),
+}
+
+/// One attempt to connect and, if it succeeds, the life of the connection. Holds no share of the subchannel: the
+/// last handle of the channel ends the attempt, or lets the connection drain.
+struct Attempt {
+    subchannel: Weak<Subchannel>,
+    config: Arc<Config>,
+    /// Attempts that failed before this one, in a row.
+    failures: u32,
+    begun: tokio::time::Instant,
+    is_reported: bool,
+}
+
+impl Attempt {
+    fn new(subchannel: &Arc<Subchannel>, failures: u32) -> Self {
+        Self {
+            subchannel: Arc::downgrade(subchannel),
+            config: Arc::clone(&subchannel.config),
+            failures,
+            begun: tokio::time::Instant::now(),
+            is_reported: false,
+        }
+    }
+
+    async fn run(mut self) {
+        match self.config.connector.open(&self.config.target, self.config.connect_timeout).await {
+            Ok(Opened::Socket(stream, peer)) => self.live(stream, peer).await,
+            Ok(Opened::Custom(stream)) => self.live(stream, PeerAddr::Unknown).await,
+            Err(error) => self.report_failure(error),
+        }
+    }
+
+    async fn live<IO: AsyncRead + AsyncWrite + Unpin>(&mut self, stream: IO, peer: PeerAddr) {
+        let silence = self.config.connect_timeout.saturating_sub(self.begun.elapsed()).min(START_TIMEOUT);
+        let engine = engine_config(&self.config, silence);
+        let connection = SharedConnection::new(engine, peer, Handle::current(), now());
+        let mut driver = Driver::new(stream, Arc::clone(&connection));
+        if let Err((error, closed)) = driver.start(silence).await {
+            let error = if error.peer().is_none() { error.with_peer(&self.config.target) } else { error };
+            self.report_failure(error);
+            driver.take_leave(&closed).await;
+            return;
+        }
+        let Some(subchannel) = self.subchannel.upgrade() else { return };
+        self.is_reported = true;
+        subchannel.on_ready(&connection);
+        drop(subchannel);
+        let closed = driver.run().await;
+        if let Some(subchannel) = self.subchannel.upgrade() {
+            subchannel.on_lost(&connection);
+        }
+        driver.take_leave(&closed).await;
+    }
+
+    fn report_failure(&mut self, error: Error) {
+        self.is_reported = true;
+        if let Some(subchannel) = self.subchannel.upgrade() {
+            let failures = self.failures.saturating_add(1);
+            let error = error.with_attempt(failures).with_elapsed(self.begun.elapsed());
+            subchannel.on_failed(error, failures);
+        }
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if !self.is_reported
+            && let Some(subchannel) = self.subchannel.upgrade()
+        {
+            subchannel.on_abandoned();
+        }
+    }
+}
+
+fn engine_config(config: &Config, silence: Duration) -> peregrine_http2::Config {
+    let mut engine = peregrine_http2::Config::client();
+    engine.initial_window_size = config.stream_window;
+    engine.connection_window_size = config.connection_window;
+    engine.max_header_list_size = config.max_header_list_size;
+    engine.handshake_timeout = Some(silence);
+    engine.hash_seed = backoff::random();
+    engine
+}
+
+/// The runtime's clock, so that tests can hold it.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}

@@ -1,0 +1,130 @@
+//! What a connection keeps for each of its calls.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use peregrine_core::Status;
+use peregrine_core::call::SharedInbox;
+use peregrine_core::message::UnaryBody;
+use peregrine_http2::{Head, StreamKey};
+
+use super::response::{self, Fate, Stage};
+
+/// A call between its start and the moment its caller has all of it.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) stream: StreamKey,
+    pub(super) stage: Stage,
+    pub(super) deadline: Option<CallDeadline>,
+    /// How often the driver had written when the call was started: if it has not written since, the peer has
+    /// seen nothing of the call.
+    pub(super) writes_at_start: u64,
+    /// Whoever pumps the request stream.
+    pub(super) pump: Option<Waker>,
+    pub(super) sink: Sink,
+}
+
+/// Where the response of a new call shall go.
+#[derive(Debug)]
+pub(crate) enum NewSink {
+    /// To the future that starts the call; one message of at most `max_response` bytes.
+    Single { max_response: usize },
+    /// To a reader.
+    Stream(StreamSink),
+}
+
+/// Where the response of a call goes.
+#[derive(Debug)]
+pub(super) enum Sink {
+    /// To a future that waits for all of it.
+    Single(SingleSink),
+    /// To a reader that takes message by message.
+    Stream(StreamSink),
+}
+
+/// A response with one message.
+#[derive(Debug)]
+pub(super) struct SingleSink {
+    pub(super) caller: Option<Waker>,
+    pub(super) body: Body,
+    pub(super) head: Option<Arc<Head>>,
+    /// Set at the end.
+    pub(super) result: Option<Result<Arc<Head>, CallFailure>>,
+}
+
+/// A response with any number of messages.
+#[derive(Debug)]
+pub(crate) struct StreamSink {
+    pub(crate) inbox: Arc<SharedInbox>,
+    /// The request, as long as the call could be made again.
+    pub(crate) replay: Option<Box<dyn Replay>>,
+}
+
+/// The body of a single response.
+pub(crate) type Body = UnaryBody;
+
+/// A finished call with a single response.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// Success; the body is still to be decoded.
+    Received {
+        /// The response head; none if the response was trailers-only, which then has no message.
+        head: Option<Arc<Head>>,
+        body: Body,
+        trailers: Arc<Head>,
+    },
+    /// Anything else.
+    Failed(CallFailure),
+}
+
+/// How a call failed.
+#[derive(Debug)]
+pub(crate) struct CallFailure {
+    pub(crate) status: Status,
+    pub(crate) fate: Fate,
+}
+
+/// A refused call that can be made again. It holds the request, and where the response goes.
+pub(crate) trait Replay: fmt::Debug + Send {
+    /// Makes the call again, once, on a task of its own. `refusal` is what it ends with if that is impossible.
+    fn again(self: Box<Self>, refusal: Status);
+}
+
+/// When a call has to be over (wire-rules 16, 71, 98).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallDeadline {
+    pub(crate) at: Instant,
+    /// When the call was made.
+    pub(crate) started: Instant,
+}
+
+impl CallDeadline {
+    /// The status of a call that ran out of time while doing `what`.
+    pub(crate) fn exceeded(&self, what: &str) -> Status {
+        let limit = Limit(self.at.saturating_duration_since(self.started));
+        Status::deadline_exceeded(format!("the call's time of {limit} ran out while {what}"))
+    }
+}
+
+/// A duration as people write it.
+struct Limit(Duration);
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", Duration::from_millis(self.0.as_millis() as u64).max(self.0.min(ONE_MILLISECOND)))
+    }
+}
+
+const ONE_MILLISECOND: Duration = Duration::from_millis(1);
+
+impl Sink {
+    /// The part that reads events.
+    pub(super) fn reader(&mut self) -> response::Sink<'_> {
+        match self {
+            Self::Single(single) => response::Sink::Single { body: &mut single.body, head: &mut single.head },
+            Self::Stream(stream) => response::Sink::Stream(&stream.inbox),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What follows from a change under the lock but must not happen under it: waking tasks, running a call again,
+//! dropping values of the user.
+
+use std::task::Waker;
+
+use peregrine_core::Status;
+
+use super::call::Replay;
+
+/// Gathered under the lock, run without it. Allocates only when it gathers something; the driver keeps one.
+#[derive(Debug, Default)]
+pub(super) struct Effects {
+    wakers: Vec<Waker>,
+    /// Calls that the peer refused and that can be made again, each with the status they end with if that fails.
+    replays: Vec<(Box<dyn Replay>, Status)>,
+    /// Requests that will not be needed again.
+    spent: Vec<Box<dyn Replay>>,
+}
+
+impl Effects {
+    pub(super) fn wake(&mut self, waker: Option<Waker>) {
+        self.wakers.extend(waker);
+    }
+
+    pub(super) fn wake_all(&mut self, wakers: impl Iterator<Item = Waker>) {
+        self.wakers.extend(wakers);
+    }
+
+    pub(super) fn replay(&mut self, replay: Box<dyn Replay>, refusal: Status) {
+        self.replays.push((replay, refusal));
+    }
+
+    pub(super) fn drop_later(&mut self, replay: Option<Box<dyn Replay>>) {
+        self.spent.extend(replay);
+    }
+
+    /// Does it all.
+    pub(super) fn run(&mut self) {
+        for waker in self.wakers.drain(..) {
+            waker.wake();
+        }
+        for (replay, refusal) in self.replays.drain(..) {
+            replay.again(refusal);
+        }
+        self.spent.clear();
+    }
+}

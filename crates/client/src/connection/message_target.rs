@@ -1,0 +1,160 @@
+//! Where a codec writes a request message: straight into the connection's output.
+//!
+//! Made under the connection's lock, for one message. For the only message of a call it opens the stream too, but
+//! not before the size of the message is known to be within the limit: a call that fails here sends nothing.
+
+use peregrine_core::codec::{EncodeError, EncodeTarget};
+use peregrine_core::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
+use peregrine_core::{Code, Status};
+use peregrine_http2::{Connection, DataWrite, OpenError, StreamError, StreamKey};
+
+use super::request_head::{HeadBlocks, RequestHead};
+
+/// The [`EncodeTarget`] of the client.
+#[derive(Debug)]
+pub(crate) struct MessageTarget<'c> {
+    stage: Stage<'c>,
+    /// The stream, once it is open.
+    stream: Option<StreamKey>,
+    limit: usize,
+}
+
+#[derive(Debug)]
+enum Stage<'c> {
+    /// The stream is opened when the message's size is known.
+    Unopened { engine: &'c mut Connection, blocks: &'c mut HeadBlocks, head: &'c RequestHead<'c> },
+    /// Nothing of the message is written yet.
+    Ready { engine: &'c mut Connection, stream: StreamKey },
+    /// The prefix is written, the codec writes behind it.
+    Writing(DataWrite<'c>),
+    /// The engine would not.
+    Refused(Refusal),
+    /// A codec went on after an error, or called twice.
+    Spent,
+}
+
+#[derive(Debug)]
+enum Refusal {
+    Open(OpenError),
+    Stream(StreamError),
+}
+
+/// Why a message was not written.
+#[derive(Debug)]
+pub(super) enum WriteError {
+    /// The connection takes no new streams: use another one.
+    Gone,
+    /// The call fails with this status. If its stream is open already, it has to be reset.
+    Failed(Status),
+}
+
+impl<'c> MessageTarget<'c> {
+    /// Opens a stream with `head` first.
+    pub(super) fn opening(
+        engine: &'c mut Connection,
+        blocks: &'c mut HeadBlocks,
+        head: &'c RequestHead<'c>,
+        limit: usize,
+    ) -> Self {
+        Self { stage: Stage::Unopened { engine, blocks, head }, stream: None, limit }
+    }
+
+    /// Writes to a stream that is open.
+    pub(super) fn on_stream(engine: &'c mut Connection, stream: StreamKey, limit: usize) -> Self {
+        Self { stage: Stage::Ready { engine, stream }, stream: Some(stream), limit }
+    }
+
+    /// Opens the stream without a message, for calls whose messages come later.
+    ///
+    /// # Errors
+    /// The engine refused; [`Self::finish`] tells why.
+    pub(crate) fn open(&mut self) -> Result<(), EncodeError> {
+        match std::mem::replace(&mut self.stage, Stage::Spent) {
+            Stage::Unopened { engine, blocks, head } => match head.open(engine, blocks) {
+                Ok(stream) => {
+                    self.stream = Some(stream);
+                    self.stage = Stage::Ready { engine, stream };
+                    Ok(())
+                }
+                Err(error) => {
+                    self.stage = Stage::Refused(Refusal::Open(error));
+                    Err(EncodeError::closed())
+                }
+            },
+            stage => {
+                self.stage = stage;
+                Ok(())
+            }
+        }
+    }
+
+    /// Commits what the codec wrote; `encoded` is what it returned. The first value is the stream, if it is open.
+    pub(super) fn finish(
+        self,
+        encoded: Result<(), EncodeError>,
+    ) -> (Option<StreamKey>, Result<(), WriteError>) {
+        let result = match (self.stage, encoded) {
+            (Stage::Refused(refusal), _) => Err(refusal.into()),
+            (_, Err(error)) => Err(WriteError::Failed(error.into())),
+            (Stage::Writing(write), Ok(())) => write.commit().map_err(|error| Refusal::Stream(error).into()),
+            (Stage::Ready { .. }, Ok(())) => Ok(()),
+            (Stage::Unopened { .. } | Stage::Spent, Ok(())) => {
+                Err(WriteError::Failed(Status::internal("the codec wrote no message and reported no error")))
+            }
+        };
+        (self.stream, result)
+    }
+}
+
+impl EncodeTarget for MessageTarget<'_> {
+    fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
+        let limit = self.limit.min(MAX_MESSAGE_LEN);
+        if len > limit {
+            // wire-rules 44
+            return Err(EncodeError::too_large(len, limit));
+        }
+        self.open()?;
+        match std::mem::replace(&mut self.stage, Stage::Spent) {
+            Stage::Ready { engine, stream } => match engine.write_data(stream, PREFIX_LEN + len) {
+                Ok(write) => self.stage = Stage::Writing(write),
+                Err(error) => {
+                    self.stage = Stage::Refused(Refusal::Stream(error));
+                    return Err(EncodeError::closed());
+                }
+            },
+            Stage::Writing(_) => return Err(EncodeError::codec("the codec asked for room twice")),
+            stage => {
+                self.stage = stage;
+                return Err(EncodeError::closed());
+            }
+        }
+        let Stage::Writing(write) = &mut self.stage else { return Err(EncodeError::closed()) };
+        let (bytes, links) = write.buffers();
+        // Bounded by MAX_MESSAGE_LEN above.
+        write_prefix(bytes, len as u32);
+        Ok(EncodeBuf::new(bytes, links))
+    }
+}
+
+impl From<Refusal> for WriteError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Open(OpenError::GoingAway | OpenError::IdsExhausted) => Self::Gone,
+            // wire-rules 27 as settled: both numbers, locally, no retry.
+            Refusal::Open(error @ OpenError::HeaderListTooLarge { .. }) => {
+                Self::Failed(Status::resource_exhausted(error.to_string()).with_source(error))
+            }
+            Refusal::Open(error) => Self::Failed(Status::internal(error.to_string()).with_source(error)),
+            Refusal::Stream(StreamError::LengthMismatch { announced, written }) => {
+                // wire-rules Z3; the prefix is ours.
+                let announced = announced.saturating_sub(PREFIX_LEN);
+                let error = EncodeError::size_mismatch(announced, written.saturating_sub(PREFIX_LEN));
+                Self::Failed(error.into())
+            }
+            Refusal::Stream(error) => {
+                let error = Status::new(Code::Cancelled, "the call has ended").with_source(error);
+                Self::Failed(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! One connection and the calls that share it.
+//!
+//! [`SharedConnection`] is the engine behind a mutex. A call locks it for as long as it takes to encode its request,
+//! or to take its answer out; the driver task ([`driver`]) locks it to parse what one read brought and to write what
+//! has gathered. Nobody waits for the socket while holding it, and no waker is called under it.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `calls` | the slab of calls, found by id and by stream |
+//! | `call` | what is kept per call |
+//! | `deadlines` | one timer for all calls |
+//! | `driver` | the task between socket and engine |
+//! | `effects` | what is done once the lock is released |
+//! | `handshake` | what a peer that is no gRPC server said instead |
+//! | `message_target` | where codecs write |
+//! | `request_head`, `response_head` | header blocks both ways |
+//! | `response` | the states of a response |
+//! | `state` | what the mutex guards, and what events do to it |
+//! | `stream_queue` | calls waiting for the peer's stream limit |
+
+mod call;
+mod calls;
+mod deadlines;
+pub(crate) mod driver;
+mod effects;
+mod handshake;
+mod message_target;
+mod request_head;
+mod response;
+mod response_head;
+mod state;
+mod stream_queue;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use peregrine_core::codec::EncodeError;
+use peregrine_core::{PeerAddr, Status};
+use peregrine_http2::{Config, Connection, ErrorCode, Role};
+use tokio::runtime::Handle;
+
+pub(crate) use self::call::{Body, CallDeadline, NewSink, Replay, Reply, StreamSink};
+pub(crate) use self::calls::CallId;
+use self::effects::Effects;
+pub(crate) use self::message_target::MessageTarget;
+use self::message_target::WriteError;
+pub(crate) use self::request_head::{RequestHead, Timeout};
+use self::response::End;
+pub(crate) use self::response::Fate;
+pub(crate) use self::response_head::metadata;
+use self::state::State;
+use self::stream_queue::Ticket;
+
+/// Request data in the output at which the driver is woken although more is to come (wire-rules B1).
+const BATCH_THRESHOLD: usize = 32 * 1024;
+
+/// A connection as its calls and its driver share it.
+pub(crate) struct SharedConnection {
+    state: Mutex<State>,
+    /// False as soon as no new call can go on this connection. Written under the lock; read without it by the
+    /// channel, which picks another connection then.
+    accepts_calls: AtomicBool,
+    peer: PeerAddr,
+    /// The runtime that drives the connection; request streams are pumped there too.
+    runtime: Handle,
+}
+
+/// Why a call was not started on this connection.
+#[derive(Debug)]
+pub(crate) enum StartError {
+    /// The connection takes no more calls; nothing was sent.
+    Gone,
+    /// The call failed.
+    Failed(Status),
+}
+
+/// What a request stream may do next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Writable {
+    /// Write the next message.
+    Now,
+    /// Wait: the caller will be woken.
+    Later,
+    /// The call is over; drop the source.
+    Never,
+}
+
+/// What a call brings to the connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewCall<'a> {
+    pub(crate) head: &'a RequestHead<'a>,
+    pub(crate) deadline: Option<CallDeadline>,
+    /// Longest request message, in bytes.
+    pub(crate) max_request: usize,
+    /// Whether the request is complete once started: one message, written at the start.
+    pub(crate) is_complete: bool,
+}
+
+/// The call shape's part in a start. Called under the connection's lock.
+pub(crate) trait Outgoing: Send {
+    /// Writes the only message, or opens the stream for messages that come later. May be called again if the call
+    /// is started anew.
+    ///
+    /// # Errors
+    /// The codec's, or the target's.
+    fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError>;
+
+    /// Where the response goes. Called once the stream is open and written to.
+    fn sink(&mut self) -> NewSink;
+}
+
+impl SharedConnection {
+    pub(crate) fn new(config: Config, peer: PeerAddr, runtime: Handle, now: Instant) -> Arc<Self> {
+        let engine = Connection::new(Role::Client, config, now);
+        Arc::new(Self {
+            state: Mutex::new(State::new(engine)),
+            accepts_calls: AtomicBool::new(true),
+            peer,
+            runtime,
+        })
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Whether a new call may be tried here.
+    pub(crate) fn accepts_calls(&self) -> bool {
+        self.accepts_calls.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn peer(&self) -> &PeerAddr {
+        &self.peer
+    }
+
+    /// Lets the calls in progress finish, then closes. Done when the last handle of a channel is gone.
+    pub(crate) fn shut_down(&self, now: Instant) {
+        let mut state = self.lock();
+        self.accepts_calls.store(false, Ordering::Release);
+        state.engine.graceful_shutdown(now);
+        let mut effects = Effects::default();
+        effects.wake_all(state.queue.drain());
+        release(state, effects);
+    }
+
+    /// The answer of a call with a single response.
+    pub(crate) fn poll_reply(&self, id: CallId, cx: &mut Context<'_>) -> Poll<Reply> {
+        let mut state = self.lock();
+        let reply = state.poll_reply(id, cx.waker());
+        drop(state);
+        reply
+    }
+
+    /// Gives the storage of a reply's body back for the next one, unless somebody is at it.
+    pub(crate) fn recycle(&self, body: Body) {
+        if let Ok(mut state) = self.state.try_lock() {
+            state.recycle(body);
+        }
+    }
+
+    /// The caller has lost interest: RST_STREAM(CANCEL), and the call is forgotten (wire-rules 72).
+    pub(crate) fn cancel(&self, id: CallId) {
+        let mut state = self.lock();
+        let mut effects = Effects::default();
+        let call = state.cancel(id, &mut effects);
+        release(state, effects);
+        // What the call held, a message of the user among it, is dropped outside of the lock.
+        drop(call);
+    }
+
+    /// Ends a call from this side with a status of our own.
+    pub(crate) fn fail(&self, id: CallId, status: Status) {
+        let mut state = self.lock();
+        let mut effects = Effects::default();
+        state.end_call(id, End::failed(status, ErrorCode::CANCEL), &mut effects);
+        release(state, effects);
+    }
+
+    /// A reader of a response stream has taken messages: gives the peer window for more.
+    pub(crate) fn grant_credit(&self, id: CallId) {
+        let mut state = self.lock();
+        if state.grant_credit(id) {
+            release(state, Effects::default());
+        }
+    }
+
+    /// Writes a message of a request stream. `waker` is woken when a [`Writable::Later`] is over.
+    ///
+    /// # Errors
+    /// The message cannot be sent; the call has to be failed with the status.
+    pub(crate) fn write_message(
+        &self,
+        id: CallId,
+        limit: usize,
+        waker: &Waker,
+        encode: impl FnOnce(&mut MessageTarget<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Writable, Status> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let Some(stream) = state.live_stream(id) else { return Ok(Writable::Never) };
+        let mut target = MessageTarget::on_stream(&mut state.engine, stream, limit);
+        let encoded = encode(&mut target);
+        match target.finish(encoded).1 {
+            Ok(()) => {}
+            Err(WriteError::Gone) => return Ok(Writable::Never),
+            Err(WriteError::Failed(status)) => return Err(status),
+        }
+        let writable = state.poll_writable(id, waker);
+        let full = writable == Writable::Later || state.engine.output_len() >= BATCH_THRESHOLD;
+        if full {
+            release(guard, Effects::default());
+        }
+        Ok(writable)
+    }
+
+    /// Whether a request stream may write. `waker` is woken when that changes, and when the call ends.
+    pub(crate) fn poll_writable(&self, id: CallId, waker: &Waker) -> Writable {
+        self.lock().poll_writable(id, waker)
+    }
+
+    /// The source of a request stream has nothing for now: what it gave goes out (wire-rules B2).
+    pub(crate) fn flush(&self) {
+        let state = self.lock();
+        release(state, Effects::default());
+    }
+
+    /// The request stream is complete.
+    pub(crate) fn end_request(&self, id: CallId) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if let Some(stream) = state.live_stream(id) {
+            // Fails only if the stream has ended meanwhile, which the call's own end reports.
+            let _ended = state.engine.end_stream(stream);
+            release(guard, Effects::default());
+        }
+    }
+
+    /// Closes the door for new calls once the engine takes no more streams; those in the queue look elsewhere.
+    fn note_going_away(&self, state: &mut State, effects: &mut Effects) {
+        if state.engine.is_going_away() && self.accepts_calls() {
+            self.accepts_calls.store(false, Ordering::Release);
+            effects.wake_all(state.queue.drain());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A codec that panicked while it encoded left the engine as it was: its write was rolled back.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for SharedConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedConnection")
+            .field("peer", &self.peer)
+            .field("accepts_calls", &self.accepts_calls())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Starts one call on a connection, waiting for a stream if the peer's limit is reached (wire-rules 82).
+#[derive(Debug)]
+pub(crate) struct Opener {
+    connection: Arc<SharedConnection>,
+    ticket: Option<Ticket>,
+}
+
+impl Opener {
+    pub(crate) fn new(connection: Arc<SharedConnection>) -> Self {
+        Self { connection, ticket: None }
+    }
+
+    /// The connection, once the call is started.
+    pub(crate) fn into_connection(self) -> Arc<SharedConnection> {
+        Arc::clone(&self.connection)
+    }
+
+    /// Opens a stream, writes the head and what `outgoing` writes, and leaves a slot with its sink behind.
+    ///
+    /// # Errors
+    /// See [`StartError`]; nothing was sent, or what was is reset.
+    pub(crate) fn poll_start(
+        &mut self,
+        cx: &mut Context<'_>,
+        call: &NewCall<'_>,
+        outgoing: &mut impl Outgoing,
+    ) -> Poll<Result<CallId, StartError>> {
+        let shared = &self.connection;
+        let mut guard = shared.lock();
+        let state = &mut *guard;
+        if !shared.accepts_calls() || state.engine.is_going_away() {
+            return Poll::Ready(Err(StartError::Gone));
+        }
+        if !state.queue.is_turn(self.ticket) || !state.engine.can_open() {
+            state.queue.wait(&mut self.ticket, cx.waker());
+            return Poll::Pending;
+        }
+        let mut target =
+            MessageTarget::opening(&mut state.engine, &mut state.blocks, call.head, call.max_request);
+        let encoded = outgoing.write(&mut target);
+        let (stream, written) = target.finish(encoded);
+        let result = match (stream, written) {
+            (Some(stream), Ok(())) => Ok(state.add_call(stream, call, outgoing.sink(), cx.waker())),
+            (stream, Err(error)) => {
+                if let Some(stream) = stream {
+                    state.engine.reset(stream, ErrorCode::CANCEL);
+                }
+                Err(error.into())
+            }
+            (None, Ok(())) => Err(StartError::Failed(Status::internal("the codec wrote no message"))),
+        };
+        let mut effects = Effects::default();
+        if let Some(ticket) = self.ticket.take() {
+            state.queue.leave(ticket);
+        }
+        state.wake_next_in_queue(&mut effects);
+        release(guard, effects);
+        Poll::Ready(result)
+    }
+}
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket.take() else { return };
+        let mut state = self.connection.lock();
+        let mut effects = Effects::default();
+        state.queue.leave(ticket);
+        state.wake_next_in_queue(&mut effects);
+        release(state, effects);
+    }
+}
+
+impl From<WriteError> for StartError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Gone => Self::Gone,
+            WriteError::Failed(status) => Self::Failed(status),
+        }
+    }
+}
+
+/// Unlocks, wakes the driver and runs `effects`.
+fn release(mut state: MutexGuard<'_, State>, mut effects: Effects) {
+    let driver = state.driver.take();
+    drop(state);
+    if let Some(driver) = driver {
+        driver.wake();
+    }
+    effects.run();
+}

@@ -1,0 +1,155 @@
+//! The header list of a request, and the encoded blocks of the methods that a connection calls.
+
+use peregrine_core::content_type;
+use peregrine_core::deadline::TimeoutText;
+use peregrine_core::metadata::MetadataMap;
+use peregrine_http2::{CachedBlock, Connection, Field, OpenError, StreamKey};
+
+/// What goes into the HEADERS of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestHead<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) authority: &'a str,
+    pub(crate) user_agent: &'a str,
+    pub(crate) timeout: Option<Timeout>,
+    pub(crate) metadata: &'a MetadataMap,
+}
+
+/// The `grpc-timeout` of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeout {
+    pub(crate) text: TimeoutText,
+    /// Whether other calls are likely to send the same text: the caller's own timeout is, what is left of one
+    /// that came from elsewhere is not.
+    pub(crate) recurs: bool,
+}
+
+impl RequestHead<'_> {
+    /// Opens a stream with this head. The block comes from `blocks` unless it is this call's alone.
+    ///
+    /// # Errors
+    /// The engine's: nothing was sent.
+    pub(super) fn open(
+        &self,
+        engine: &mut Connection,
+        blocks: &mut HeadBlocks,
+    ) -> Result<StreamKey, OpenError> {
+        if self.metadata.is_empty() && self.timeout.is_none_or(|timeout| timeout.recurs) {
+            let block = blocks.block(self.path, self.timeout.map(|timeout| timeout.text));
+            return engine.open_cached(block, || self.fixed_fields(), false);
+        }
+        let mut scratch = Vec::new();
+        let metadata = self.metadata.wire_fields(&mut scratch).map(|field| Field {
+            name: field.name,
+            value: field.value,
+            sensitive: field.sensitive,
+        });
+        engine.open(self.fixed_fields().chain(metadata), false)
+    }
+
+    /// Pseudo-header fields, the timeout right behind them (wire-rules 13), then the rest (1, 8, 9, 17).
+    fn fixed_fields(&self) -> impl Iterator<Item = Field<'_>> + Clone {
+        let pseudo = [
+            Field::new(b":method", b"POST"),
+            Field::new(b":scheme", b"http"),
+            Field::new(b":path", self.path.as_bytes()),
+            Field::new(b":authority", self.authority.as_bytes()),
+        ];
+        let timeout =
+            self.timeout.as_ref().map(|timeout| Field::new(b"grpc-timeout", timeout.text.as_bytes()));
+        let rest = [
+            Field::new(b"te", b"trailers"),
+            Field::new(b"content-type", content_type::GRPC),
+            Field::new(b"user-agent", self.user_agent.as_bytes()),
+        ];
+        pseudo.into_iter().chain(timeout).chain(rest)
+    }
+}
+
+/// Encoded heads by what distinguishes them on one connection: the path and the timeout.
+#[derive(Debug, Default)]
+pub(super) struct HeadBlocks {
+    entries: Vec<Entry>,
+    /// Where the last call found its block: most clients call a few methods over and over.
+    last: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    path: Box<str>,
+    timeout: Option<TimeoutText>,
+    block: CachedBlock,
+}
+
+impl Entry {
+    fn is_for(&self, path: &str, timeout: Option<TimeoutText>) -> bool {
+        *self.path == *path && self.timeout == timeout
+    }
+}
+
+/// Blocks kept. A client with more methods than this replaces them in turn.
+const KEPT: usize = 32;
+
+impl HeadBlocks {
+    fn block(&mut self, path: &str, timeout: Option<TimeoutText>) -> &mut CachedBlock {
+        if !self.entries.get(self.last).is_some_and(|entry| entry.is_for(path, timeout)) {
+            self.last = self.find_or_insert(path, timeout);
+        }
+        &mut self.entries[self.last].block
+    }
+
+    fn find_or_insert(&mut self, path: &str, timeout: Option<TimeoutText>) -> usize {
+        if let Some(index) = self.entries.iter().position(|entry| entry.is_for(path, timeout)) {
+            return index;
+        }
+        let entry = Entry { path: path.into(), timeout, block: CachedBlock::default() };
+        if self.entries.len() < KEPT {
+            self.entries.push(entry);
+            return self.entries.len() - 1;
+        }
+        let index = (self.last + 1) % KEPT;
+        self.entries[index] = entry;
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use peregrine_core::deadline::encode_timeout;
+
+    use super::*;
+
+    #[test]
+    fn the_timeout_follows_the_pseudo_fields() {
+        // wire-rules 8, 9, 13, 17
+        let metadata = MetadataMap::new();
+        let timeout = Timeout { text: encode_timeout(Duration::from_secs(5)), recurs: true };
+        let head = RequestHead {
+            path: "/s.S/M",
+            authority: "host:1",
+            user_agent: "grpc-rust-peregrine/0",
+            timeout: Some(timeout),
+            metadata: &metadata,
+        };
+        let names: Vec<_> = head.fixed_fields().map(|field| field.name.to_vec()).collect();
+        let expected =
+            [":method", ":scheme", ":path", ":authority", "grpc-timeout", "te", "content-type", "user-agent"];
+        assert_eq!(names, expected.map(|name| name.as_bytes().to_vec()));
+    }
+
+    #[test]
+    fn blocks_are_found_again_and_bounded() {
+        let mut blocks = HeadBlocks::default();
+        for round in 0..2 {
+            for method in 0..3 * KEPT {
+                blocks.block(&format!("/s/{method}"), None);
+                assert!(blocks.entries[blocks.last].is_for(&format!("/s/{method}"), None), "{round}");
+            }
+        }
+        assert_eq!(blocks.entries.len(), KEPT);
+        blocks.block("/s/0", Some(encode_timeout(Duration::from_secs(1))));
+        assert!(!blocks.entries[blocks.last].is_for("/s/0", None));
+    }
+}

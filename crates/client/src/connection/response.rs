@@ -1,0 +1,377 @@
+//! The response of one call, read event by event (wire-rules 49 to 57).
+//!
+//! ```text
+//!            gRPC head                 trailers
+//!  Head ──────────────────▶ Body ───────────────────▶ End
+//!   │  ╲ another content-type                          ▲
+//!   │   ╲──────────────────▶ Page ── end or 1 KiB ─────┤
+//!   ╰── trailers-only ─────────────────────────────────╯
+//! ```
+//!
+//! Pure: it takes what the engine reports and says how the call goes on. The caller (`connection/mod.rs`) resets
+//! streams, gives credit back and wakes whoever waits.
+
+use std::sync::Arc;
+
+use peregrine_core::call::SharedInbox;
+use peregrine_core::message::UnaryBody;
+use peregrine_core::{Code, Status};
+use peregrine_http2::{ErrorCode, Head};
+
+use super::response_head::{self, ResponseHead};
+
+/// Bytes of a page that is not gRPC shown in the status message (57).
+const PAGE_LIMIT: usize = 1024;
+
+/// Where a response stands.
+#[derive(Debug, Default)]
+pub(super) enum Stage {
+    /// The first block is awaited.
+    #[default]
+    Head,
+    /// Messages, then trailers.
+    Body,
+    /// Not gRPC at all: the start of its body is kept for the message.
+    Page(Box<Page>),
+}
+
+/// A response that something other than a gRPC server gave.
+#[derive(Debug)]
+pub(super) struct Page {
+    http_status: u16,
+    content_type: String,
+    body: Vec<u8>,
+}
+
+/// Where the messages of a response go.
+#[derive(Debug)]
+pub(super) enum Sink<'a> {
+    /// One message for a caller that waits for the whole response.
+    Single { body: &'a mut UnaryBody, head: &'a mut Option<Arc<Head>> },
+    /// Messages one by one.
+    Stream(&'a SharedInbox),
+}
+
+/// How a call goes on after an event.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// More is to come.
+    More,
+    /// The call is over.
+    End(End),
+}
+
+/// The end of a call.
+#[derive(Debug)]
+pub(super) struct End {
+    /// The trailers of a success, or what went wrong.
+    pub(super) result: Result<Arc<Head>, Status>,
+    /// What RST_STREAM says if the stream is still open.
+    pub(super) reset: ErrorCode,
+    /// Whether the peer may have worked on the call.
+    pub(super) fate: Fate,
+}
+
+/// Whether a failed call may have had an effect at the peer (wire-rules 67, 75).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fate {
+    /// It may have.
+    Unknown,
+    /// The peer refused this one call (REFUSED_STREAM): it may be made again once.
+    Refused,
+    /// The connection went away before the peer looked at the call: it belongs on the next one.
+    Missed,
+}
+
+impl End {
+    /// The call failed with `status`.
+    pub(super) fn failed(status: Status, reset: ErrorCode) -> Self {
+        Self { result: Err(status), reset, fate: Fate::Unknown }
+    }
+
+    /// The call failed before the peer worked on it.
+    pub(super) fn unprocessed(status: Status, fate: Fate) -> Self {
+        Self { result: Err(status), reset: ErrorCode::CANCEL, fate }
+    }
+}
+
+impl Stage {
+    /// The first header block. `end_stream`: nothing follows (trailers-only, 50).
+    pub(super) fn on_head(&mut self, head: Arc<Head>, end_stream: bool, sink: &mut Sink<'_>) -> Step {
+        let facts = ResponseHead::of(&head);
+        if end_stream {
+            return Step::End(Self::trailers_only(head));
+        }
+        if !facts.is_grpc {
+            *self = Self::Page(Box::new(Page::new(&head)));
+            return Step::More;
+        }
+        if let Err(unsupported) = &facts.encoding {
+            // wire-rules 35
+            return fail(Status::internal(unsupported.to_string()), ErrorCode::CANCEL);
+        }
+        *self = Self::Body;
+        match sink {
+            Sink::Single { head: place, .. } => **place = Some(head),
+            Sink::Stream(inbox) => match response_head::metadata(&head) {
+                Ok(metadata) => inbox.set_headers(metadata),
+                // wire-rules 25
+                Err(status) => return fail(status, ErrorCode::PROTOCOL_ERROR),
+            },
+        }
+        Step::More
+    }
+
+    /// Body bytes. The second value is the credit to give back to the peer at once.
+    pub(super) fn on_data(&mut self, data: &[u8], end_stream: bool, sink: &mut Sink<'_>) -> (Step, usize) {
+        match self {
+            Self::Head => (fail(unexpected("DATA before the response head"), ErrorCode::PROTOCOL_ERROR), 0),
+            Self::Page(page) => {
+                let step = if page.push(data) || end_stream {
+                    fail(page.status(), ErrorCode::PROTOCOL_ERROR)
+                } else {
+                    Step::More
+                };
+                (step, data.len())
+            }
+            Self::Body => {
+                let credit = match sink {
+                    Sink::Single { body, .. } => {
+                        if let Err(status) = body.push(data) {
+                            return (fail(status, ErrorCode::CANCEL), 0);
+                        }
+                        data.len()
+                    }
+                    Sink::Stream(inbox) => inbox.push(data),
+                };
+                let step = if end_stream {
+                    // wire-rules 52; bug-reports 21, 22
+                    fail(unexpected("the response ended without trailers"), ErrorCode::PROTOCOL_ERROR)
+                } else {
+                    Step::More
+                };
+                (step, credit)
+            }
+        }
+    }
+
+    /// Trailers: the end of every gRPC response that had a head of its own.
+    pub(super) fn on_trailers(&mut self, head: Arc<Head>) -> Step {
+        let facts = ResponseHead::of(&head);
+        let status = match (facts.code, &*self) {
+            (Some(Code::Ok), _) => return ok(head),
+            (Some(_), _) => response_head::status(&head),
+            (None, Self::Page(page)) => page.status(),
+            // wire-rules 53
+            (None, _) => Status::unknown("the response has no grpc-status in its trailers"),
+        };
+        fail(status, ErrorCode::NO_ERROR)
+    }
+
+    fn trailers_only(head: Arc<Head>) -> End {
+        let facts = ResponseHead::of(&head);
+        let status = match facts.code {
+            Some(Code::Ok) => {
+                return End { result: Ok(head), reset: ErrorCode::NO_ERROR, fate: Fate::Unknown };
+            }
+            Some(_) => response_head::status(&head),
+            None if facts.is_grpc => match head.status() {
+                // wire-rules 53, 54
+                Some(200) | None => Status::unknown("the response has no grpc-status"),
+                // bug-reports 30: a gRPC response does not take its code from the HTTP status.
+                Some(status) => {
+                    Status::internal(format!("a gRPC response with HTTP status {status} and no grpc-status"))
+                }
+            },
+            None => Page::new(&head).status(),
+        };
+        End::failed(status, ErrorCode::NO_ERROR)
+    }
+}
+
+impl Page {
+    fn new(head: &Head) -> Self {
+        let content_type = head.field(b"content-type").map(|value| value.escape_ascii().to_string());
+        Self {
+            http_status: head.status().unwrap_or_default(),
+            content_type: content_type.unwrap_or_default(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Keeps the start of the body; true when there is enough.
+    fn push(&mut self, data: &[u8]) -> bool {
+        let room = PAGE_LIMIT - self.body.len();
+        self.body.extend_from_slice(&data[..data.len().min(room)]);
+        self.body.len() == PAGE_LIMIT
+    }
+
+    /// The code follows the HTTP status (55), the message shows what came instead of gRPC (57).
+    fn status(&self) -> Status {
+        let status = Status::from_http_status(self.http_status);
+        let mut message = format!("the peer answered HTTP status {}", self.http_status);
+        message += match self.content_type.as_str() {
+            "" => ", which is not gRPC",
+            _ => " with content-type ",
+        };
+        message += &self.content_type;
+        let body = String::from_utf8_lossy(&self.body);
+        if !body.trim().is_empty() {
+            message += ": ";
+            message += body.trim();
+        }
+        status.with_message(message)
+    }
+}
+
+fn ok(trailers: Arc<Head>) -> Step {
+    Step::End(End { result: Ok(trailers), reset: ErrorCode::NO_ERROR, fate: Fate::Unknown })
+}
+
+fn fail(status: Status, reset: ErrorCode) -> Step {
+    Step::End(End::failed(status, reset))
+}
+
+fn unexpected(what: &'static str) -> Status {
+    Status::internal(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use peregrine_core::message::{DEFAULT_MAX_RECEIVE, Encoding};
+    use peregrine_http2::Field;
+
+    use super::*;
+
+    /// A single-response call outside of any connection.
+    struct Reader {
+        stage: Stage,
+        body: UnaryBody,
+        head: Option<Arc<Head>>,
+    }
+
+    impl Reader {
+        fn new() -> Self {
+            let body = UnaryBody::new(Encoding::Identity, DEFAULT_MAX_RECEIVE);
+            Self { stage: Stage::default(), body, head: None }
+        }
+
+        fn head(&mut self, fields: &[(&str, &str)], end_stream: bool) -> Step {
+            let mut sink = Sink::Single { body: &mut self.body, head: &mut self.head };
+            self.stage.on_head(block(fields), end_stream, &mut sink)
+        }
+
+        fn data(&mut self, data: &[u8], end_stream: bool) -> Step {
+            let mut sink = Sink::Single { body: &mut self.body, head: &mut self.head };
+            self.stage.on_data(data, end_stream, &mut sink).0
+        }
+
+        fn trailers(&mut self, fields: &[(&str, &str)]) -> Step {
+            self.stage.on_trailers(block(fields))
+        }
+    }
+
+    const GRPC: (&str, &str) = ("content-type", "application/grpc");
+    const OK: (&str, &str) = (":status", "200");
+
+    fn block(fields: &[(&str, &str)]) -> Arc<Head> {
+        let fields = fields.iter().map(|(name, value)| Field::new(name.as_bytes(), value.as_bytes()));
+        Arc::new(Head::from_fields(fields))
+    }
+
+    fn code(step: Step) -> Code {
+        match step {
+            Step::End(End { result: Ok(_), .. }) => Code::Ok,
+            Step::End(End { result: Err(status), .. }) => status.code(),
+            Step::More => panic!("the call goes on"),
+        }
+    }
+
+    #[test]
+    fn head_message_and_trailers_make_a_response() {
+        // wire-rules 49
+        let mut reader = Reader::new();
+        assert!(matches!(reader.head(&[OK, GRPC], false), Step::More));
+        assert!(matches!(reader.data(b"\0\0\0\0\x02hi", false), Step::More));
+        assert_eq!(code(reader.trailers(&[("grpc-status", "0")])), Code::Ok);
+        assert_eq!(reader.body.finish().unwrap().as_slice(), b"hi");
+        assert!(reader.head.is_some());
+    }
+
+    #[test]
+    fn trailers_only_is_an_immediate_end() {
+        // wire-rules 50, bug-reports 27
+        let mut reader = Reader::new();
+        let step = reader.head(&[OK, GRPC, ("grpc-status", "14")], true);
+        assert_eq!(code(step), Code::Unavailable);
+    }
+
+    #[test]
+    fn grpc_status_wins_over_http_status() {
+        // wire-rules 54, bug-reports 30
+        let status = |http: &str, rest: &[(&str, &str)]| {
+            let fields: Vec<_> = [(":status", http)].iter().chain(rest).copied().collect();
+            code(Reader::new().head(&fields, true))
+        };
+        assert_eq!(status("503", &[GRPC, ("grpc-status", "0")]), Code::Ok);
+        assert_eq!(status("503", &[("grpc-status", "5")]), Code::NotFound);
+        assert_eq!(status("503", &[GRPC]), Code::Internal);
+        assert_eq!(status("200", &[GRPC]), Code::Unknown);
+        assert_eq!(status("503", &[("content-type", "text/html")]), Code::Unavailable);
+        assert_eq!(status("404", &[]), Code::Unimplemented);
+    }
+
+    #[test]
+    fn a_missing_status_is_unknown_and_missing_trailers_are_internal() {
+        // wire-rules 52, 53, bug-reports 22
+        let mut reader = Reader::new();
+        reader.head(&[OK, GRPC], false);
+        assert_eq!(code(reader.trailers(&[])), Code::Unknown);
+        let mut reader = Reader::new();
+        reader.head(&[OK, GRPC], false);
+        assert_eq!(code(reader.trailers(&[("grpc-status", "OK")])), Code::Unknown);
+        let mut reader = Reader::new();
+        reader.head(&[OK, GRPC], false);
+        assert_eq!(code(reader.data(b"\0\0\0\0\0", true)), Code::Internal);
+    }
+
+    #[test]
+    fn a_page_that_is_not_grpc_is_shown() {
+        // wire-rules 55, 57, bug-reports 32, 33
+        let mut reader = Reader::new();
+        reader.head(&[(":status", "502"), ("content-type", "text/html")], false);
+        assert!(matches!(reader.data(b"<h1>Bad", false), Step::More));
+        let Step::End(end) = reader.data(b" Gateway</h1>", true) else { panic!("the call goes on") };
+        let status = end.result.unwrap_err();
+        assert_eq!(status.code(), Code::Unavailable);
+        assert!(status.message().contains("502") && status.message().contains("text/html"), "{status}");
+        assert!(status.message().ends_with("<h1>Bad Gateway</h1>"), "{status}");
+        assert_eq!(end.reset, ErrorCode::PROTOCOL_ERROR);
+    }
+
+    #[test]
+    fn a_page_is_cut_at_one_kibibyte() {
+        let mut reader = Reader::new();
+        reader.head(&[OK, ("content-type", "text/html")], false);
+        assert!(matches!(reader.data(&[b'a'; 1000], false), Step::More));
+        assert_eq!(code(reader.data(&[b'b'; 1000], false)), Code::Unknown);
+    }
+
+    #[test]
+    fn a_second_message_ends_the_call_at_once() {
+        // wire-rules 48, bug-reports 35
+        let mut reader = Reader::new();
+        reader.head(&[OK, GRPC], false);
+        assert!(matches!(reader.data(b"\0\0\0\0\x01a", false), Step::More));
+        assert_eq!(code(reader.data(b"\0\0\0\0\x01b", false)), Code::Unimplemented);
+    }
+
+    #[test]
+    fn an_unknown_encoding_is_internal() {
+        // wire-rules 35; ignored in trailers-only (F3)
+        let encoding = ("grpc-encoding", "foo");
+        assert_eq!(code(Reader::new().head(&[OK, GRPC, encoding], false)), Code::Internal);
+        let trailers_only = [OK, GRPC, encoding, ("grpc-status", "5")];
+        assert_eq!(code(Reader::new().head(&trailers_only, true)), Code::NotFound);
+    }
+}

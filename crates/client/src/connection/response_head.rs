@@ -1,0 +1,160 @@
+//! What a header block of a response says, worked out once per block.
+//!
+//! The engine's memo hands the same [`Head`] to every call that received the same bytes, so the facts below are kept
+//! with it: most responses of a connection cost no look at a header field at all.
+
+use peregrine_core::content_type::{self, ContentType};
+use peregrine_core::message::Encoding;
+use peregrine_core::metadata::{InvalidMetadata, MetadataMap, is_reserved_on_receipt};
+use peregrine_core::status::{Code, Status, StatusFields};
+use peregrine_http2::Head;
+
+/// The facts of a response's first block, of its trailers, or of both in one (trailers-only).
+#[derive(Debug)]
+pub(super) struct ResponseHead {
+    /// Whether `content-type` says gRPC (wire-rules 9); false if there is none.
+    pub(super) is_grpc: bool,
+    /// `grpc-status`, if there is one (54).
+    pub(super) code: Option<Code>,
+    /// `grpc-encoding`, or why it cannot be read (35).
+    pub(super) encoding: Result<Encoding, Box<str>>,
+    /// Fields that are the user's, and the bytes of their names and values: enough to size a map once (H1).
+    user_fields: usize,
+    user_bytes: usize,
+}
+
+impl ResponseHead {
+    /// The facts of `head`, from the place where they are kept.
+    pub(super) fn of(head: &Head) -> &Self {
+        head.attachment(Self::derive)
+    }
+
+    fn derive(head: &Head) -> Self {
+        let mut facts = Self {
+            is_grpc: false,
+            code: None,
+            encoding: Ok(Encoding::Identity),
+            user_fields: 0,
+            user_bytes: 0,
+        };
+        let mut status = StatusFields::default();
+        for field in head.fields() {
+            if status.observe(field.name, field.value) {
+                continue;
+            }
+            match field.name {
+                b"content-type" => {
+                    facts.is_grpc = content_type::classify(field.value) != ContentType::NotGrpc;
+                }
+                b"grpc-encoding" => {
+                    facts.encoding =
+                        Encoding::from_wire(field.value).map_err(|error| error.to_string().into());
+                }
+                name if is_reserved_on_receipt(name) => {}
+                name => {
+                    facts.user_fields += 1;
+                    facts.user_bytes += name.len() + field.value.len();
+                }
+            }
+        }
+        facts.code = status.is_present().then(|| status.code());
+        facts
+    }
+
+    /// Whether this ends the call well, with nothing in it to keep.
+    pub(super) fn is_plain_ok(&self) -> bool {
+        self.code == Some(Code::Ok) && self.user_fields == 0
+    }
+}
+
+/// The user's fields of `head` as metadata.
+///
+/// # Errors
+/// INTERNAL for a `-bin` field that is not base64 (wire-rules 25).
+pub(crate) fn metadata(head: &Head) -> Result<MetadataMap, Status> {
+    let facts = ResponseHead::of(head);
+    if facts.user_fields == 0 {
+        return Ok(MetadataMap::new());
+    }
+    let mut metadata = MetadataMap::with_capacity(facts.user_fields, facts.user_bytes);
+    for field in head.fields() {
+        metadata.push_wire(field.name, field.value, field.sensitive).map_err(|error| broken(&error))?;
+    }
+    Ok(metadata)
+}
+
+/// The status that `head`, which has a `grpc-status`, stands for, with the metadata beside it.
+pub(super) fn status(head: &Head) -> Status {
+    let metadata = match metadata(head) {
+        Ok(metadata) => metadata,
+        Err(status) => return status,
+    };
+    let mut fields = StatusFields::default();
+    for field in head.fields() {
+        fields.observe(field.name, field.value);
+    }
+    fields.to_status(metadata)
+}
+
+fn broken(error: &InvalidMetadata) -> Status {
+    Status::internal(format!("the peer's response cannot be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use peregrine_http2::Field;
+
+    use super::*;
+
+    fn head(fields: &[(&str, &str)]) -> Head {
+        Head::from_fields(fields.iter().map(|(name, value)| Field::new(name.as_bytes(), value.as_bytes())))
+    }
+
+    #[test]
+    fn trailers_with_status_zero_alone_are_plain() {
+        assert!(ResponseHead::of(&head(&[("grpc-status", "0")])).is_plain_ok());
+        assert!(!ResponseHead::of(&head(&[("grpc-status", "0"), ("a", "b")])).is_plain_ok());
+        assert!(!ResponseHead::of(&head(&[("grpc-status", "00")])).is_plain_ok());
+        assert!(!ResponseHead::of(&head(&[])).is_plain_ok());
+    }
+
+    #[test]
+    fn a_missing_status_differs_from_an_unreadable_one() {
+        // wire-rules 53, 54
+        assert_eq!(ResponseHead::of(&head(&[("a", "b")])).code, None);
+        assert_eq!(ResponseHead::of(&head(&[("grpc-status", "x")])).code, Some(Code::Unknown));
+        assert_eq!(ResponseHead::of(&head(&[("grpc-status", "5")])).code, Some(Code::NotFound));
+    }
+
+    #[test]
+    fn only_the_users_fields_become_metadata() {
+        // wire-rules 20, 24
+        let head = head(&[
+            (":status", "200"),
+            ("content-type", "application/grpc"),
+            ("k", "v"),
+            ("x-bin", "AQ,Ag"),
+            ("k", "w"),
+            ("grpc-status", "0"),
+        ]);
+        let metadata = metadata(&head).unwrap();
+        let values: Vec<_> = metadata.get_all("k").map(|value| value.as_bytes().to_vec()).collect();
+        assert_eq!(values, [b"v", b"w"]);
+        let binary: Vec<_> = metadata.get_all("x-bin").map(|value| value.as_bytes().to_vec()).collect();
+        assert_eq!(binary, [[1], [2]]);
+        assert_eq!(metadata.len(), 4);
+    }
+
+    #[test]
+    fn a_status_keeps_the_metadata_beside_it() {
+        let status = status(&head(&[("grpc-status", "7"), ("grpc-message", "no%20way"), ("why", "because")]));
+        assert_eq!((status.code(), status.message()), (Code::PermissionDenied, "no way"));
+        assert_eq!(status.metadata().get("why"), Some("because"));
+    }
+
+    #[test]
+    fn a_binary_value_that_is_not_base64_is_the_peers_fault() {
+        // wire-rules 25
+        assert_eq!(metadata(&head(&[("x-bin", "!")])).unwrap_err().code(), Code::Internal);
+    }
+}

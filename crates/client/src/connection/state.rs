@@ -1,0 +1,415 @@
+//! What the mutex of a connection guards, and what each event of the engine does to it.
+
+use std::task::{Poll, Waker};
+use std::time::Instant;
+
+use peregrine_core::message::Encoding;
+use peregrine_core::{Error, MetadataMap, Status};
+use peregrine_http2::{Connection, ErrorCode, Event, Initiator, StreamKey};
+
+use super::call::{Body, Call, CallFailure, NewSink, Reply, SingleSink, Sink, StreamSink};
+use super::calls::{CallId, Calls};
+use super::deadlines::Deadlines;
+use super::effects::Effects;
+use super::request_head::HeadBlocks;
+use super::response::{self, End, Fate, Stage, Step};
+use super::response_head::{self, ResponseHead};
+use super::stream_queue::StreamQueue;
+use super::{NewCall, Writable};
+use crate::error;
+
+/// The engine with everything that hangs on its streams.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) engine: Connection,
+    pub(super) blocks: HeadBlocks,
+    pub(super) queue: StreamQueue,
+    /// The driver, while it sleeps.
+    pub(super) driver: Option<Waker>,
+    /// How often the driver has written.
+    pub(super) writes: u64,
+    /// The peer's first SETTINGS have come.
+    pub(super) is_ready: bool,
+    calls: Calls<Call>,
+    deadlines: Deadlines,
+    /// Bodies of finished calls, with their storage.
+    spare: Vec<Body>,
+    /// What the peer's GOAWAY said.
+    go_away: Option<GoAway>,
+}
+
+/// The peer's last words.
+#[derive(Debug)]
+struct GoAway {
+    code: ErrorCode,
+    /// Printable, cut.
+    debug: String,
+}
+
+/// Bodies kept for reuse.
+const SPARE: usize = 32;
+/// Octets of GOAWAY debug data shown.
+const DEBUG_SHOWN: usize = 200;
+
+impl State {
+    pub(super) fn new(engine: Connection) -> Self {
+        Self {
+            engine,
+            blocks: HeadBlocks::default(),
+            queue: StreamQueue::default(),
+            driver: None,
+            writes: 0,
+            is_ready: false,
+            calls: Calls::default(),
+            deadlines: Deadlines::default(),
+            spare: Vec::new(),
+            go_away: None,
+        }
+    }
+
+    // What callers ask for
+
+    pub(super) fn add_call(
+        &mut self,
+        stream: StreamKey,
+        call: &NewCall<'_>,
+        sink: NewSink,
+        waker: &Waker,
+    ) -> CallId {
+        if call.is_complete {
+            // The stream was opened a moment ago under the same lock: it is there and unended.
+            let _ended = self.engine.end_stream(stream);
+        }
+        let record = Call {
+            stream,
+            stage: Stage::default(),
+            deadline: call.deadline,
+            writes_at_start: self.writes,
+            pump: None,
+            sink: self.make_sink(sink, waker),
+        };
+        let id = self.calls.insert(stream, record);
+        if let Some(deadline) = &call.deadline {
+            let calls = &self.calls;
+            self.deadlines.push(deadline.at, id, calls.len(), |id| is_live(calls, id));
+        }
+        id
+    }
+
+    fn make_sink(&mut self, sink: NewSink, waker: &Waker) -> Sink {
+        match sink {
+            NewSink::Single { max_response } => {
+                let body = match self.spare.pop() {
+                    Some(mut body) => {
+                        body.reset(Encoding::Identity, max_response);
+                        body
+                    }
+                    None => Body::new(Encoding::Identity, max_response),
+                };
+                Sink::Single(SingleSink { caller: Some(waker.clone()), body, head: None, result: None })
+            }
+            NewSink::Stream(sink) => Sink::Stream(sink),
+        }
+    }
+
+    pub(super) fn poll_reply(&mut self, id: CallId, waker: &Waker) -> Poll<Reply> {
+        let Some(Call { sink: Sink::Single(single), .. }) = self.calls.get_mut(id) else {
+            let status = Status::internal("the reply of a call was asked for twice");
+            return Poll::Ready(Reply::Failed(CallFailure { status, fate: Fate::Unknown }));
+        };
+        if single.result.is_none() {
+            match &mut single.caller {
+                Some(caller) => caller.clone_from(waker),
+                None => single.caller = Some(waker.clone()),
+            }
+            return Poll::Pending;
+        }
+        let Some(Call { sink: Sink::Single(single), .. }) = self.calls.remove(id) else {
+            return Poll::Pending;
+        };
+        match single.result {
+            Some(Ok(trailers)) => {
+                Poll::Ready(Reply::Received { head: single.head, body: single.body, trailers })
+            }
+            Some(Err(failure)) => Poll::Ready(Reply::Failed(failure)),
+            None => Poll::Pending,
+        }
+    }
+
+    pub(super) fn recycle(&mut self, body: Body) {
+        if self.spare.len() < SPARE {
+            self.spare.push(body);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, id: CallId, effects: &mut Effects) -> Option<Call> {
+        let mut call = self.calls.remove(id)?;
+        if self.calls.of_stream(call.stream) == Some(id) {
+            self.calls.detach(call.stream);
+            self.engine.reset(call.stream, ErrorCode::CANCEL);
+        }
+        effects.wake(call.pump.take());
+        self.wake_next_in_queue(effects);
+        Some(call)
+    }
+
+    /// True if the peer was given window.
+    pub(super) fn grant_credit(&mut self, id: CallId) -> bool {
+        let Some(Call { stream, sink: Sink::Stream(sink), .. }) = self.calls.get(id) else { return false };
+        let credit = sink.inbox.take_credit();
+        if credit > 0 {
+            self.engine.release(*stream, credit);
+        }
+        credit > 0
+    }
+
+    /// The stream of a call that has not ended.
+    pub(super) fn live_stream(&self, id: CallId) -> Option<StreamKey> {
+        let stream = self.calls.get(id)?.stream;
+        (self.calls.of_stream(stream) == Some(id)).then_some(stream)
+    }
+
+    pub(super) fn poll_writable(&mut self, id: CallId, waker: &Waker) -> Writable {
+        let Some(stream) = self.live_stream(id) else { return Writable::Never };
+        // Kept even if there is room: the end of the call has to reach the pump while it waits for its source.
+        if let Some(call) = self.calls.get_mut(id) {
+            match &mut call.pump {
+                Some(pump) => pump.clone_from(waker),
+                None => call.pump = Some(waker.clone()),
+            }
+        }
+        if self.engine.poll_writable(stream) { Writable::Now } else { Writable::Later }
+    }
+
+    pub(super) fn wake_next_in_queue(&mut self, effects: &mut Effects) {
+        if let Some(front) = self.queue.front()
+            && self.engine.can_open()
+        {
+            effects.wake(Some(front.clone()));
+        }
+    }
+
+    // What the driver reports
+
+    pub(super) fn handle_event(&mut self, event: Event<'_>, now: Instant, effects: &mut Effects) {
+        match event {
+            Event::Headers { stream, head, end_stream } => {
+                self.on_step(stream, effects, |stage, sink| (stage.on_head(head, end_stream, sink), 0));
+                self.on_head_received(stream, effects);
+            }
+            Event::Data { stream, data, end_stream } => {
+                self.on_step(stream, effects, |stage, sink| stage.on_data(data, end_stream, sink));
+            }
+            Event::Trailers { stream, head } => {
+                self.on_step(stream, effects, |stage, _| (stage.on_trailers(head), 0));
+            }
+            Event::HeadersTooLarge { stream, size, limit, .. } => {
+                let message = format!("the response has a header list of {size} bytes, the limit is {limit}");
+                let end = End::failed(Status::resource_exhausted(message), ErrorCode::INTERNAL_ERROR);
+                self.end_stream_call(stream, end, effects);
+            }
+            Event::Reset { stream, code, initiator } => self.on_reset(stream, code, initiator, now, effects),
+            Event::Refused { stream } => {
+                let (fate, message) = match &self.go_away {
+                    Some(go_away) => {
+                        (Fate::Missed, format!("the peer did not process the call; {}", go_away.describe()))
+                    }
+                    None => (Fate::Refused, "the peer refused the call without processing it".to_owned()),
+                };
+                let end = End::unprocessed(Status::unavailable(message), fate);
+                self.end_stream_call(stream, end, effects);
+            }
+            Event::Writable { stream } => {
+                if let Some(id) = self.calls.of_stream(stream)
+                    && let Some(call) = self.calls.get_mut(id)
+                {
+                    effects.wake(call.pump.take());
+                }
+            }
+            Event::GoAway { code, debug, .. } => {
+                let debug = debug[..debug.len().min(DEBUG_SHOWN)].escape_ascii().to_string();
+                self.go_away = Some(GoAway { code, debug });
+            }
+            Event::Settings => {
+                self.is_ready = true;
+                self.wake_next_in_queue(effects);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the calls that have run out of time.
+    pub(super) fn handle_deadlines(&mut self, now: Instant, effects: &mut Effects) {
+        while let Some(id) = self.deadlines.pop_due(now) {
+            if let Some(call) = self.calls.get(id)
+                && is_live(&self.calls, id)
+                && let Some(deadline) = &call.deadline
+            {
+                let status = deadline.exceeded(match call.stage {
+                    Stage::Head => "waiting for the response",
+                    Stage::Body | Stage::Page(_) => "receiving the response",
+                });
+                // wire-rules 72
+                self.end_call(id, End::failed(status, ErrorCode::CANCEL), effects);
+            }
+        }
+    }
+
+    /// The earliest instant at which the driver has something to do without input.
+    pub(super) fn next_timeout(&mut self) -> Option<Instant> {
+        let calls = &self.calls;
+        let deadline = self.deadlines.next(|id| is_live(calls, id));
+        match (self.engine.next_timeout(), deadline) {
+            (Some(engine), Some(deadline)) => Some(engine.min(deadline)),
+            (engine, deadline) => engine.or(deadline),
+        }
+    }
+
+    /// Ends every call: the connection is over.
+    pub(super) fn on_closed(&mut self, error: &Error, effects: &mut Effects) {
+        let error = match &self.go_away {
+            Some(go_away) => error::after_go_away(error, &go_away.describe()),
+            None => error.clone(),
+        };
+        for id in self.calls.attached() {
+            let Some(call) = self.calls.get(id) else { continue };
+            let unseen = call.writes_at_start == self.writes;
+            let status = Status::from(error.clone());
+            let end = if unseen {
+                End::unprocessed(status, Fate::Missed)
+            } else {
+                // wire-rules 81
+                End::failed(status, ErrorCode::CANCEL)
+            };
+            self.settle(id, end, effects);
+        }
+        effects.wake_all(self.queue.drain());
+    }
+
+    /// Ends a call from this side; resets its stream if it is still open.
+    pub(super) fn end_call(&mut self, id: CallId, end: End, effects: &mut Effects) {
+        if let Some(stream) = self.live_stream(id) {
+            if self.engine.is_open(stream) {
+                // wire-rules 63: after early trailers this says NO_ERROR and stops the request.
+                self.engine.reset(stream, end.reset);
+            }
+            self.settle(id, end, effects);
+            self.wake_next_in_queue(effects);
+        }
+    }
+
+    fn end_stream_call(&mut self, stream: StreamKey, end: End, effects: &mut Effects) {
+        if let Some(id) = self.calls.of_stream(stream) {
+            self.end_call(id, end, effects);
+        }
+    }
+
+    /// Shows an event to a call's response and does what follows: credit, or the end.
+    fn on_step(
+        &mut self,
+        stream: StreamKey,
+        effects: &mut Effects,
+        step: impl FnOnce(&mut Stage, &mut response::Sink<'_>) -> (Step, usize),
+    ) {
+        let Some(id) = self.calls.of_stream(stream) else { return };
+        let Some(call) = self.calls.get_mut(id) else { return };
+        let (step, credit) = step(&mut call.stage, &mut call.sink.reader());
+        if credit > 0 {
+            self.engine.release(stream, credit);
+        }
+        if let Step::End(end) = step {
+            self.end_call(id, end, effects);
+        }
+    }
+
+    /// The peer has begun to answer: the call is not made again (wire-rules 89).
+    fn on_head_received(&mut self, stream: StreamKey, effects: &mut Effects) {
+        if let Some(id) = self.calls.of_stream(stream)
+            && let Some(Call { sink: Sink::Stream(sink), .. }) = self.calls.get_mut(id)
+        {
+            effects.drop_later(sink.replay.take());
+        }
+    }
+
+    fn on_reset(
+        &mut self,
+        stream: StreamKey,
+        code: ErrorCode,
+        initiator: Initiator,
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        let Some(id) = self.calls.of_stream(stream) else { return };
+        let deadline = self.calls.get(id).and_then(|call| call.deadline);
+        let status = match (initiator, deadline) {
+            // wire-rules 71, bug-reports 38
+            (Initiator::Remote, Some(deadline)) if code == ErrorCode::CANCEL && deadline.at <= now => {
+                deadline.exceeded("receiving the response")
+            }
+            (Initiator::Remote, _) => {
+                Status::from_reset(code.0).with_message(format!("the peer reset the call with {code}"))
+            }
+            (Initiator::Engine, _) => Status::from_reset(code.0)
+                .with_message(format!("the peer broke HTTP/2 on this call; it was reset with {code}")),
+        };
+        self.end_call(id, End::failed(status, code), effects);
+    }
+
+    /// Hands the end of a call to whoever waits for it.
+    fn settle(&mut self, id: CallId, end: End, effects: &mut Effects) {
+        let Some(call) = self.calls.get_mut(id) else { return };
+        let stream = call.stream;
+        effects.wake(call.pump.take());
+        if let Sink::Single(single) = &mut call.sink {
+            effects.wake(single.caller.take());
+            let fate = end.fate;
+            single.result = Some(end.result.map_err(|status| CallFailure { status, fate }));
+            self.calls.detach(stream);
+            return;
+        }
+        self.calls.detach(stream);
+        if let Some(Call { sink: Sink::Stream(sink), .. }) = self.calls.remove(id) {
+            settle_stream(sink, end, effects);
+        }
+    }
+}
+
+impl GoAway {
+    fn describe(&self) -> String {
+        if self.debug.is_empty() {
+            format!("it sent GOAWAY with {}", self.code)
+        } else {
+            format!("it sent GOAWAY with {} and says \"{}\"", self.code, self.debug)
+        }
+    }
+}
+
+/// Ends a response stream. The reader gets what came before the end first.
+fn settle_stream(sink: StreamSink, end: End, effects: &mut Effects) {
+    let StreamSink { inbox, replay } = sink;
+    match (end.result, replay) {
+        (Err(status), Some(replay)) if end.fate != Fate::Unknown => {
+            effects.replay(replay, status);
+        }
+        (Err(status), replay) => {
+            inbox.finish(Some(status));
+            effects.drop_later(replay);
+        }
+        (Ok(trailers), replay) => {
+            effects.drop_later(replay);
+            if ResponseHead::of(&trailers).is_plain_ok() {
+                inbox.finish_with_trailers(MetadataMap::new());
+            } else {
+                match response_head::metadata(&trailers) {
+                    Ok(trailers) => inbox.finish_with_trailers(trailers),
+                    Err(status) => inbox.finish(Some(status)),
+                }
+            }
+        }
+    }
+}
+
+/// Whether a call has not ended yet.
+fn is_live(calls: &Calls<Call>, id: CallId) -> bool {
+    calls.get(id).is_some_and(|call| calls.of_stream(call.stream) == Some(id))
+}
