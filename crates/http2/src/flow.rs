@@ -1,7 +1,8 @@
 //! Flow-control windows with checked arithmetic (RFC 9113, 5.2 and 6.9).
 //!
-//! [`Window`] is one direction's credit, at the level of a stream or of the connection. [`RecvWindow`] adds what the
-//! receiving end keeps: how much it will hand back and when it is worth a WINDOW_UPDATE. All lengths are octets.
+//! [`Window`] is one direction's credit, at the level of a stream or of the connection. [`RecvWindow`] adds
+//! what the receiving end keeps: how much it will hand back and when it is worth a WINDOW_UPDATE. All lengths
+//! are octets.
 
 /// Credit to send. At most 2^31-1; below zero after the peer lowered SETTINGS_INITIAL_WINDOW_SIZE (6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,8 @@ impl Window {
         self.shift(i64::from(increment))
     }
 
-    /// Adds the difference between two values of SETTINGS_INITIAL_WINDOW_SIZE; may leave less than nothing (6.9.2).
+    /// Adds the difference between two values of SETTINGS_INITIAL_WINDOW_SIZE; may leave less than nothing
+    /// (6.9.2).
     // wire-rules 83
     pub(crate) fn shift(&mut self, difference: i64) -> Result<(), WindowOverflow> {
         self.0 = i32::try_from(i64::from(self.0) + difference).map_err(|_| WindowOverflow)?;
@@ -74,8 +76,8 @@ impl RecvWindow {
         Ok(())
     }
 
-    /// Marks `len` received octets as used. Answers the increment of a WINDOW_UPDATE to send now, if half the window
-    /// is due: small credits are gathered. More than is held counts as all that is held.
+    /// Marks `len` received octets as used. Answers the increment of a WINDOW_UPDATE to send now, if half the
+    /// window is due: small credits are gathered. More than is held counts as all that is held.
     #[inline]
     pub(crate) fn release(&mut self, len: usize) -> Option<u32> {
         let len = len.min(self.held());

@@ -1,8 +1,8 @@
 //! Decoded header blocks as the engine hands them to the layers above it.
 //!
 //! [`Head`] is one decoded header block: a request head, a response head or trailers. It is built by
-//! `connection::headers`, shared by [`Arc`](std::sync::Arc) so that the header-block memo (`memo`) can give the
-//! same value to every call that sends the same bytes, and carries what an upper layer derived from it.
+//! `connection::headers`, shared by [`Arc`](std::sync::Arc) so that the header-block memo (`memo`) can give
+//! the same value to every call that sends the same bytes, and carries what an upper layer derived from it.
 
 use std::any::Any;
 use std::fmt;
@@ -28,7 +28,8 @@ impl Head {
     /// Makes a head of `fields` without judging them; pseudo-header fields go to their accessors, a later one
     /// of the same name replaces an earlier one, unknown ones are dropped.
     ///
-    /// The engine builds its heads while decoding; this constructor serves tests and transports without HPACK.
+    /// The engine builds its heads while decoding; this constructor serves tests and transports without
+    /// HPACK.
     pub fn from_fields<'f>(fields: impl IntoIterator<Item = Field<'f>>) -> Self {
         let mut head = Head::default();
         for field in fields {
@@ -90,11 +91,11 @@ impl Head {
         self.list_size
     }
 
-    /// What an upper layer derived from this head: `derive` runs once for each type `T` and its result lives as
-    /// long as the head, so a head that comes out of the memo again brings the result with it.
+    /// What an upper layer derived from this head: `derive` runs once for each type `T` and its result lives
+    /// as long as the head, so a head that comes out of the memo again brings the result with it.
     ///
-    /// Each type has its own place; the first type asked for is found fastest, so ask for one type on a hot path.
-    /// `derive` must depend on the head alone: the result is seen by every call that shares the head.
+    /// Each type has its own place; the first type asked for is found fastest, so ask for one type on a hot
+    /// path. `derive` must depend on the head alone: the result is seen by every call that shares the head.
     pub fn attachment<T: Any + Send + Sync>(&self, derive: impl FnOnce(&Head) -> T) -> &T {
         let mut place = &self.attachment;
         while let Some(attached) = place.get() {

@@ -1,7 +1,8 @@
 //! A sans-IO HTTP/2 engine (RFC 9113): octets, commands and the time go in; events and octets come out.
 //!
-//! [`Connection`] is the whole protocol for one connection, either end. It does no I/O, reads no clock, draws no random
-//! numbers and holds no waker, so one owner drives it, in a runtime or in a test. It knows nothing of gRPC.
+//! [`Connection`] is the whole protocol for one connection, either end. It does no I/O, reads no clock, draws
+//! no random numbers and holds no waker, so one owner drives it, in a runtime or in a test. It knows nothing
+//! of gRPC.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Bounds on the work a peer can cause without making progress (wire-rules 87).
 //!
-//! Rates are token buckets, so that a burst, or any number spread over time, is no offence. Each limit has a name; the
-//! peer that exceeds it is told so in GOAWAY ENHANCE_YOUR_CALM. Asked by `connection::input`.
+//! Rates are token buckets, so that a burst, or any number spread over time, is no offence. Each limit has a
+//! name; the peer that exceeds it is told so in GOAWAY ENHANCE_YOUR_CALM. Asked by `connection::input`.
 
 use std::time::Instant;
 
@@ -52,7 +52,8 @@ impl Limits {
         self.housekeeping.take(now, "housekeeping")
     }
 
-    /// A reply was put in the output because the peer asked for it; it ends at `end` and `taken` octets have left.
+    /// A reply was put in the output because the peer asked for it; it ends at `end` and `taken` octets have
+    /// left.
     pub(crate) fn on_control_queued(&mut self, end: u64, taken: u64) -> Result<(), ConnectionError> {
         self.control.push(end, taken).map_err(|Full| calm("control_backlog"))
     }
@@ -100,8 +101,8 @@ impl Bucket {
 
 /// Counts frames queued and not yet taken, without remembering each.
 ///
-/// Two generations: the older one is forgotten when its last frame has left, so what counts is at least half of what is
-/// really there and never more than all of it.
+/// Two generations: the older one is forgotten when its last frame has left, so what counts is at least half
+/// of what is really there and never more than all of it.
 #[derive(Debug)]
 struct Backlog {
     limit: u32,

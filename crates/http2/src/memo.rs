@@ -1,8 +1,8 @@
-//! The header-block memo: while the peer's dynamic table stays the same, the same octets decode to the same head, so
-//! they are looked up instead of decoded, validated and stored again.
+//! The header-block memo: while the peer's dynamic table stays the same, the same octets decode to the same
+//! head, so they are looked up instead of decoded, validated and stored again.
 //!
-//! Asked and filled by `connection::headers` for blocks that came in one frame. A hit costs a hash, a comparison and a
-//! reference count. What upper layers attached to the [`Head`] comes with it.
+//! Asked and filled by `connection::headers` for blocks that came in one frame. A hit costs a hash, a
+//! comparison and a reference count. What upper layers attached to the [`Head`] comes with it.
 
 use std::sync::Arc;
 
@@ -81,8 +81,8 @@ impl Memo {
         self.find_hashed(kind, block)
     }
 
-    /// Keeps `head` for `block`, unless it is seen for the first time. The caller has checked that decoding left the
-    /// table at `generation`.
+    /// Keeps `head` for `block`, unless it is seen for the first time. The caller has checked that decoding
+    /// left the table at `generation`.
     pub(crate) fn store(&mut self, kind: BlockKind, block: &[u8], head: &Arc<Head>, generation: u64) {
         let hash = seeded_hash(self.seed, block);
         let missed = &mut self.missed[(hash >> 32) as usize % MISSED];
@@ -144,7 +144,8 @@ impl Memo {
     }
 }
 
-/// Most entries kept; when they are full all are dropped, since a peer with more distinct blocks gains nothing.
+/// Most entries kept; when they are full all are dropped, since a peer with more distinct blocks gains
+/// nothing.
 const MAX_ENTRIES: usize = 64;
 
 /// Most heap octets kept.

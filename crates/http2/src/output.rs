@@ -1,7 +1,7 @@
 //! Octets on their way to the socket, gathered for one vectored write.
 //!
-//! Frames are appended to one vector; large payloads are linked in between by reference. Filled by the connection's
-//! commands and by `schedule`, emptied by the owner of the socket.
+//! Frames are appended to one vector; large payloads are linked in between by reference. Filled by the
+//! connection's commands and by `schedule`, emptied by the owner of the socket.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -26,7 +26,8 @@ pub(crate) struct Output {
     taken: u64,
 }
 
-/// A DATA frame at the very end of the output, its header not yet sent, which can still grow or end its stream.
+/// A DATA frame at the very end of the output, its header not yet sent, which can still grow or end its
+/// stream.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     stream: StreamId,
@@ -45,7 +46,8 @@ impl Output {
         self.len() == 0
     }
 
-    /// Where the end of the output lies in the stream of octets of the connection; compare with [`taken`](Self::taken).
+    /// Where the end of the output lies in the stream of octets of the connection; compare with
+    /// [`taken`](Self::taken).
     pub(crate) fn end_position(&self) -> u64 {
         self.taken + self.len() as u64
     }
@@ -149,8 +151,8 @@ impl Output {
         (tail.stream == stream && tail.payload + more <= max_frame_size).then_some(tail.header_at)
     }
 
-    /// Completes a DATA frame that `len` octets were appended to, `linked` of them by reference: counts them and fills
-    /// in the header. The frame is the tail from now on.
+    /// Completes a DATA frame that `len` octets were appended to, `linked` of them by reference: counts them
+    /// and fills in the header. The frame is the tail from now on.
     #[inline]
     pub(crate) fn seal_data(&mut self, header_at: usize, stream: StreamId, len: usize, linked: usize) {
         self.linked += linked;
@@ -163,7 +165,8 @@ impl Output {
         self.tail = Some(Tail { stream, header_at, payload });
     }
 
-    /// Puts END_STREAM on the DATA frame of `stream` at the end of the output, or appends an empty one that has it.
+    /// Puts END_STREAM on the DATA frame of `stream` at the end of the output, or appends an empty one that
+    /// has it.
     pub(crate) fn end_stream(&mut self, stream: StreamId) {
         let (header_at, payload) = match self.tail.take() {
             Some(tail) if tail.stream == stream => (tail.header_at, tail.payload),
@@ -200,7 +203,8 @@ impl Output {
         }
     }
 
-    /// Moves what is left to the front, so that a peer which never lets the output run dry cannot make it grow.
+    /// Moves what is left to the front, so that a peer which never lets the output run dry cannot make it
+    /// grow.
     fn compact(&mut self) {
         self.bytes.drain(..self.sent);
         for (at, _) in &mut self.links {
@@ -213,8 +217,8 @@ impl Output {
     }
 }
 
-/// Payload from this length on is linked instead of copied: below, a slice of its own in the vectored write costs more
-/// than the copy.
+/// Payload from this length on is linked instead of copied: below, a slice of its own in the vectored write
+/// costs more than the copy.
 pub(crate) const LINK_FROM: usize = 4 * 1024;
 
 /// Sent octets are cut off the front once there are this many, and more than half of all.

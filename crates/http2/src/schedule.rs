@@ -1,5 +1,6 @@
 //! Which stream may send next: round robin over the streams that have data and window, one frame each
-//! (wire-rules 84: no stream holds up another). Run by [`Connection::poll_output`](crate::Connection::poll_output).
+//! (wire-rules 84: no stream holds up another). Run by
+//! [`Connection::poll_output`](crate::Connection::poll_output).
 
 use std::collections::VecDeque;
 
@@ -8,8 +9,8 @@ use crate::stream::Stream;
 
 /// The ring of streams that have queued data and a window for it.
 ///
-/// Invariant: a stream with queued data and window is in the ring exactly once, marked `scheduled`; entries of streams
-/// that are gone are skipped when their turn comes.
+/// Invariant: a stream with queued data and window is in the ring exactly once, marked `scheduled`; entries
+/// of streams that are gone are skipped when their turn comes.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     ring: VecDeque<StreamKey>,

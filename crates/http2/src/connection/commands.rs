@@ -31,8 +31,8 @@ impl Connection {
         Ok(self.on_opened(id, end_stream, bodiless))
     }
 
-    /// Like [`open`](Self::open), for a head that is sent again and again: `block` keeps it encoded, `fields` is only
-    /// asked when the compression table has changed since. Not for HEAD requests.
+    /// Like [`open`](Self::open), for a head that is sent again and again: `block` keeps it encoded, `fields`
+    /// is only asked when the compression table has changed since. Not for HEAD requests.
     ///
     /// # Errors
     /// As [`OpenError`] says; nothing is sent then.
@@ -51,7 +51,8 @@ impl Connection {
         Ok(self.on_opened(id, end_stream, false))
     }
 
-    /// Sends a head or, after the head, trailers (`end_stream` must be set). Trailers wait behind queued data.
+    /// Sends a head or, after the head, trailers (`end_stream` must be set). Trailers wait behind queued
+    /// data.
     ///
     /// # Errors
     /// As [`StreamError`] says; nothing is sent then.
@@ -77,8 +78,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Like [`send_headers`](Self::send_headers), for a block that is sent again and again: `block` keeps it encoded,
-    /// `fields` is only asked when the compression table has changed since.
+    /// Like [`send_headers`](Self::send_headers), for a block that is sent again and again: `block` keeps it
+    /// encoded, `fields` is only asked when the compression table has changed since.
     ///
     /// # Errors
     /// As [`StreamError`] says; nothing is sent then.
@@ -109,8 +110,9 @@ impl Connection {
         }
     }
 
-    /// Sends RST_STREAM once everything queued is in the output, if the peer has not ended its side by then. What
-    /// the peer sends on the stream meanwhile is dropped and credited; nothing more can be written to it.
+    /// Sends RST_STREAM once everything queued is in the output, if the peer has not ended its side by then.
+    /// What the peer sends on the stream meanwhile is dropped and credited; nothing more can be written to
+    /// it.
     // wire-rules 63
     pub fn reset_when_sent(&mut self, key: StreamKey, code: ErrorCode) {
         let Some(stream) = self.streams.get_mut(key) else { return };
@@ -151,7 +153,8 @@ impl Connection {
         self.peer.max_header_list_size
     }
 
-    /// Which rule the peer broke when the engine reset a stream last: read it on [`Event::Reset`](crate::Event::Reset) by the engine.
+    /// Which rule the peer broke when the engine reset a stream last: read it on
+    /// [`Event::Reset`](crate::Event::Reset) by the engine.
     pub fn last_fault(&self) -> &'static str {
         self.last_fault
     }
@@ -252,7 +255,8 @@ impl Connection {
     where
         I: Iterator<Item = Field<'f>> + Clone,
     {
-        // A list that is the same for every call is short; it is only measured for peers that accept very little.
+        // A list that is the same for every call is short; it is only measured for peers that accept very
+        // little.
         if self.peer.max_header_list_size.is_some_and(|limit| limit < SMALL_LIST) {
             let fields = fields();
             if let Some(exceeded) = self.too_large(&fields) {

@@ -11,31 +11,31 @@ pub enum Role {
     Server,
 }
 
-/// Settings of a [`Connection`](crate::Connection). Start from [`Config::server`] or [`Config::client`] and change
-/// fields; what the peer would refuse as a protocol error is clamped when the connection is made.
+/// Settings of a [`Connection`](crate::Connection). Start from [`Config::server`] or [`Config::client`] and
+/// change fields; what the peer would refuse as a protocol error is clamped when the connection is made.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
     /// Streams the peer may have open at once (SETTINGS_MAX_CONCURRENT_STREAMS); `None` sets no bound.
     /// Default: 100 on a server; a client allows no pushed streams whatever is set here.
     pub max_concurrent_streams: Option<u32>,
-    /// Octets of DATA a stream may receive before the upper layer releases any (SETTINGS_INITIAL_WINDOW_SIZE).
-    /// Default 256 KiB, at most 2^31-1.
+    /// Octets of DATA a stream may receive before the upper layer releases any
+    /// (SETTINGS_INITIAL_WINDOW_SIZE). Default 256 KiB, at most 2^31-1.
     pub initial_window_size: u32,
     /// Octets of DATA the connection may have in flight towards us; at least 65,535 (RFC 9113 6.9.2), at most
     /// 2^31-1. Default 1 MiB.
     pub connection_window_size: u32,
     /// Largest frame payload we accept (SETTINGS_MAX_FRAME_SIZE), 16,384 to 2^24-1. Default 16,384.
     pub max_frame_size: u32,
-    /// Largest header list we accept, counted as RFC 9113 6.5.2 does (SETTINGS_MAX_HEADER_LIST_SIZE). A longer one
-    /// becomes [`Event::HeadersTooLarge`](crate::Event::HeadersTooLarge). Default 16 KiB. Each field counts 32
-    /// octets more than its text, so this bounds the number of fields as well.
+    /// Largest header list we accept, counted as RFC 9113 6.5.2 does (SETTINGS_MAX_HEADER_LIST_SIZE). A
+    /// longer one becomes [`Event::HeadersTooLarge`](crate::Event::HeadersTooLarge). Default 16 KiB. Each
+    /// field counts 32 octets more than its text, so this bounds the number of fields as well.
     pub max_header_list_size: u32,
-    /// Decoder table we offer the peer's encoder (SETTINGS_HEADER_TABLE_SIZE), and the most our encoder uses of
-    /// what the peer offers. Default 4,096 octets.
+    /// Decoder table we offer the peer's encoder (SETTINGS_HEADER_TABLE_SIZE), and the most our encoder uses
+    /// of what the peer offers. Default 4,096 octets.
     pub header_table_size: u32,
-    /// Stream data waiting for a window before [`poll_writable`](crate::Connection::poll_writable) turns false.
-    /// Soft: writing more is never refused. Default 32 KiB.
+    /// Stream data waiting for a window before [`poll_writable`](crate::Connection::poll_writable) turns
+    /// false. Soft: writing more is never refused. Default 32 KiB.
     pub send_buffer_per_stream: usize,
     /// Octets of output not yet taken by the socket above which nothing more is scheduled. Default 256 KiB.
     pub write_buffer_high_water: usize,
@@ -43,10 +43,11 @@ pub struct Config {
     pub hash_seed: u64,
     /// How long the peer may take for its preface and first SETTINGS. Default 10 s; `None` waits for ever.
     pub handshake_timeout: Option<Duration>,
-    /// How long the peer may take to acknowledge our SETTINGS (RFC 9113 6.5.3). Default 10 s; `None` for ever.
+    /// How long the peer may take to acknowledge our SETTINGS (RFC 9113 6.5.3). Default 10 s; `None` for
+    /// ever.
     pub settings_timeout: Option<Duration>,
-    /// How long the first GOAWAY of a graceful shutdown waits for the acknowledgement of the PING that follows
-    /// it before the final one goes out anyway. Default 5 s.
+    /// How long the first GOAWAY of a graceful shutdown waits for the acknowledgement of the PING that
+    /// follows it before the final one goes out anyway. Default 5 s.
     pub drain_ping_timeout: Duration,
     /// Bounds on what a peer may make us do; see [`LimitConfig`].
     pub limits: LimitConfig,
@@ -78,18 +79,18 @@ impl Config {
     }
 }
 
-/// How much work without progress a peer may cause. Rates are token buckets: `burst` at once, refilled evenly.
-/// A peer that empties one is sent GOAWAY ENHANCE_YOUR_CALM with the limit's name as debug data.
+/// How much work without progress a peer may cause. Rates are token buckets: `burst` at once, refilled
+/// evenly. A peer that empties one is sent GOAWAY ENHANCE_YOUR_CALM with the limit's name as debug data.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LimitConfig {
     /// `resets_received`: streams the peer opened and reset. Default 1,000, 100 a second. Server only.
     pub resets_received: Rate,
-    /// `resets_provoked`: streams we had to reset because the peer broke a rule; refusals for lack of room are
-    /// not counted. Default 200, 20 a second.
+    /// `resets_provoked`: streams we had to reset because the peer broke a rule; refusals for lack of room
+    /// are not counted. Default 200, 20 a second.
     pub resets_provoked: Rate,
-    /// `empty_data`: DATA frames without data and without END_STREAM. Default 100, 20 a second. Frames with little
-    /// data need no limit of their own: every octet is paid for with window.
+    /// `empty_data`: DATA frames without data and without END_STREAM. Default 100, 20 a second. Frames with
+    /// little data need no limit of their own: every octet is paid for with window.
     pub empty_data: Rate,
     /// `housekeeping`: SETTINGS, PING, PRIORITY, unknown frames and WINDOW_UPDATE of less than 64 octets.
     /// Default 10,000, 1,000 a second.
@@ -99,8 +100,8 @@ pub struct LimitConfig {
     pub control_backlog: u32,
     /// `continuation_frames`: CONTINUATION frames of one header block. Default 128.
     pub continuation_frames: u32,
-    /// `header_list_hard_cap`: octets of one header list, or of its encoded block, beyond which the connection
-    /// is closed instead of the call being answered. Default 64 KiB, and never below four times
+    /// `header_list_hard_cap`: octets of one header list, or of its encoded block, beyond which the
+    /// connection is closed instead of the call being answered. Default 64 KiB, and never below four times
     /// `max_header_list_size`.
     pub header_list_hard_cap: u32,
 }

@@ -63,7 +63,8 @@ impl Connection {
         Ok((!silent).then_some(Event::Data { stream: key, data, end_stream }))
     }
 
-    /// Gives the peer `bytes` octets of stream window back. Small amounts are gathered until half a window is due.
+    /// Gives the peer `bytes` octets of stream window back. Small amounts are gathered until half a window is
+    /// due.
     pub fn release(&mut self, key: StreamKey, bytes: usize) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         // A peer that has ended its side needs no window.
@@ -74,9 +75,9 @@ impl Connection {
         }
     }
 
-    /// The connection's window is credited on receipt, whatever becomes of the data: it bounds what is in flight, the
-    /// windows of the streams bound what is buffered. So no stream can starve another, and nothing leaks when frames
-    /// are ignored.
+    /// The connection's window is credited on receipt, whatever becomes of the data: it bounds what is in
+    /// flight, the windows of the streams bound what is buffered. So no stream can starve another, and
+    /// nothing leaks when frames are ignored.
     fn on_connection_received(&mut self, len: usize) -> Result<(), ConnectionError> {
         if self.recv_window.on_received(len).is_err() {
             return Err(ConnectionError::peer(

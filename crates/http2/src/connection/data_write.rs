@@ -39,8 +39,8 @@ impl DataWrite<'_> {
     /// Where the octets go: append to both at will, touch nothing that is already there.
     ///
     /// The stream of octets is the vector with each linked `(at, bytes)` spliced in before `vector[at]`; `at`
-    /// counts from the start of the vector, what was in it before included, and never decreases. Linked `bytes` must
-    /// not be empty.
+    /// counts from the start of the vector, what was in it before included, and never decreases. Linked
+    /// `bytes` must not be empty.
     pub fn buffers(&mut self) -> (&mut Vec<u8>, &mut VecDeque<(usize, Bytes)>) {
         if matches!(self.place, Place::Output { .. }) {
             return self.connection.output.buffers();
@@ -102,9 +102,9 @@ impl Drop for DataWrite<'_> {
 impl Connection {
     /// Makes room for exactly `len` octets of stream data. Never refuses for lack of window.
     ///
-    /// Written straight into the output when nothing waits, the windows allow it and one frame holds it, growing the
-    /// stream's previous DATA frame if that is still the end of the output: small messages share frames. Otherwise
-    /// into the stream's queue, from where [`poll_output`](Self::poll_output) takes it.
+    /// Written straight into the output when nothing waits, the windows allow it and one frame holds it,
+    /// growing the stream's previous DATA frame if that is still the end of the output: small messages share
+    /// frames. Otherwise into the stream's queue, from where [`poll_output`](Self::poll_output) takes it.
     ///
     /// # Errors
     /// [`StreamError::Gone`], [`StreamError::Ended`], or [`StreamError::OutOfOrder`] before the head.
@@ -129,7 +129,8 @@ impl Connection {
         Ok(DataWrite { connection: self, key, len, place, undo, start })
     }
 
-    /// Ends our side of the stream, after what is queued: on the last DATA frame if that is still ours to change.
+    /// Ends our side of the stream, after what is queued: on the last DATA frame if that is still ours to
+    /// change.
     ///
     /// # Errors
     /// [`StreamError::Gone`], [`StreamError::Ended`], or [`StreamError::OutOfOrder`] before the head.
@@ -145,7 +146,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Moves queued stream data to the output, as windows and the high-water mark allow. True if there is output.
+    /// Moves queued stream data to the output, as windows and the high-water mark allow. True if there is
+    /// output.
     pub fn poll_output(&mut self) -> bool {
         while self.output.len() < self.config.write_buffer_high_water && self.send_window.available() > 0 {
             let Some(key) = self.schedule.pop() else { break };
@@ -200,8 +202,8 @@ impl Connection {
         }
     }
 
-    /// False if the stream's queue or the output is above its mark; [`Event::Writable`] comes when it is not. False
-    /// without an event for a stream that is gone.
+    /// False if the stream's queue or the output is above its mark; [`Event::Writable`] comes when it is not.
+    /// False without an event for a stream that is gone.
     pub fn poll_writable(&mut self, key: StreamKey) -> bool {
         let Some(stream) = self.streams.get_mut(key) else { return false };
         let room_in_queue = stream.queue.len() < self.config.send_buffer_per_stream;
@@ -257,9 +259,9 @@ impl Connection {
     }
 
     /// Drops what waits on the stream: data not yet in the output, trailers and the end behind it, a
-    /// [`reset_when_sent`](Self::reset_when_sent). The stream is as if that had never been written, so other trailers
-    /// can be sent at once (a deadline). True if that cuts a write in two, so that the peer is left with part of a
-    /// message.
+    /// [`reset_when_sent`](Self::reset_when_sent). The stream is as if that had never been written, so other
+    /// trailers can be sent at once (a deadline). True if that cuts a write in two, so that the peer is left
+    /// with part of a message.
     pub fn discard_queued_data(&mut self, key: StreamKey) -> bool {
         let Some(stream) = self.streams.get_mut(key) else { return false };
         if stream.send == SendHalf::Ending {
@@ -272,7 +274,8 @@ impl Connection {
         cut
     }
 
-    /// The largest DATA frame we send: what the peer takes, but not so much that other streams have to wait for it.
+    /// The largest DATA frame we send: what the peer takes, but not so much that other streams have to wait
+    /// for it.
     #[inline]
     fn max_data_frame(&self) -> usize {
         (self.peer.max_frame_size as usize).min(FAIR_FRAME)

@@ -29,8 +29,8 @@ pub enum Event<'a> {
         /// Nothing follows: the peer's side has ended.
         end_stream: bool,
     },
-    /// A header list longer than we accept. It was decoded for the compression table's sake, its text is gone. On
-    /// a server, a first one opened the stream so that it can be answered (HTTP 431).
+    /// A header list longer than we accept. It was decoded for the compression table's sake, its text is
+    /// gone. On a server, a first one opened the stream so that it can be answered (HTTP 431).
     HeadersTooLarge {
         /// The stream.
         stream: StreamKey,
@@ -41,7 +41,8 @@ pub enum Event<'a> {
         /// The peer's side has ended.
         end_stream: bool,
     },
-    /// Stream data. Give back its length with [`Connection::release`](crate::Connection::release) as it is used.
+    /// Stream data. Give back its length with [`Connection::release`](crate::Connection::release) as it is
+    /// used.
     Data {
         /// The stream.
         stream: StreamKey,
@@ -66,8 +67,8 @@ pub enum Event<'a> {
         /// Who ended it.
         initiator: Initiator,
     },
-    /// There is room again after [`Connection::poll_writable`](crate::Connection::poll_writable) said no. Ask once
-    /// more: other streams may have taken it since.
+    /// There is room again after [`Connection::poll_writable`](crate::Connection::poll_writable) said no. Ask
+    /// once more: other streams may have taken it since.
     Writable {
         /// The stream.
         stream: StreamKey,

@@ -1,7 +1,8 @@
-//! Which header lists are well-formed (RFC 9113, 8.2 and 8.3), checked field by field while a block is decoded.
+//! Which header lists are well-formed (RFC 9113, 8.2 and 8.3), checked field by field while a block is
+//! decoded.
 //!
-//! Deliberate leniency: blanks around a value, which 8.2.1 forbids, are stripped instead, since gRPC peers send them in
-//! metadata (wire-rules 22).
+//! Deliberate leniency: blanks around a value, which 8.2.1 forbids, are stripped instead, since gRPC peers
+//! send them in metadata (wire-rules 22).
 
 use crate::head::{Pseudo, parse_status};
 use crate::memo::BlockKind;

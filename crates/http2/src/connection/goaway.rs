@@ -27,9 +27,9 @@ pub(super) enum Shutdown {
 impl Connection {
     /// Takes no new streams and lets the present ones finish (RFC 9113, 6.8).
     ///
-    /// A server announces it with a GOAWAY that refuses nothing yet and a PING; when the PING comes back, every stream
-    /// the client opened before it knew has arrived, and a second GOAWAY names the last one (wire-rules 76, 77). A
-    /// client just tells the server.
+    /// A server announces it with a GOAWAY that refuses nothing yet and a PING; when the PING comes back,
+    /// every stream the client opened before it knew has arrived, and a second GOAWAY names the last one
+    /// (wire-rules 76, 77). A client just tells the server.
     pub fn graceful_shutdown(&mut self, now: Instant) {
         if self.shutdown != Shutdown::Serving || self.phase == Phase::Over {
             return;
@@ -51,7 +51,8 @@ impl Connection {
         self.write_goaway(self.ids.accepted(), ErrorCode::NO_ERROR, b"");
     }
 
-    /// Takes the acknowledgement of the PING of [`graceful_shutdown`](Self::graceful_shutdown), if it is that.
+    /// Takes the acknowledgement of the PING of [`graceful_shutdown`](Self::graceful_shutdown), if it is
+    /// that.
     pub(super) fn on_drain_pong(&mut self, payload: [u8; 8]) -> bool {
         let ours = self.shutdown == Shutdown::Announced && payload == DRAIN_PING;
         if ours {
@@ -118,7 +119,8 @@ impl Connection {
         }
     }
 
-    /// Whether no new streams are possible: either side has sent GOAWAY, the connection is over, or ids are used up.
+    /// Whether no new streams are possible: either side has sent GOAWAY, the connection is over, or ids are
+    /// used up.
     pub fn is_going_away(&self) -> bool {
         self.shutdown != Shutdown::Serving
             || self.peer_last_stream.is_some()

@@ -1,5 +1,5 @@
-//! Header blocks that arrive: assembly from HEADERS and CONTINUATION, decoding or the memo, and what they mean to the
-//! stream. Called by `connection::input`.
+//! Header blocks that arrive: assembly from HEADERS and CONTINUATION, decoding or the memo, and what they
+//! mean to the stream. Called by `connection::input`.
 //!
 //! Every block is decoded whatever becomes of its stream, for the compression table's sake (RFC 9113, 4.3).
 
@@ -283,8 +283,8 @@ impl Connection {
     }
 }
 
-/// Refuses what is malformed; answers how many octets of data the head promises. `bodiless`: `content-length` speaks of
-/// data that is not sent.
+/// Refuses what is malformed; answers how many octets of data the head promises. `bodiless`: `content-length`
+/// speaks of data that is not sent.
 fn judge_head(decoded: Decoded, arrived: &Arrived<'_>, bodiless: bool) -> Result<(List, u64), Fault> {
     let malformed = |reason| Fault::stream(arrived.stream, ErrorCode::PROTOCOL_ERROR, reason);
     let list = match (decoded, arrived.malformed) {

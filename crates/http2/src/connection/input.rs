@@ -1,4 +1,5 @@
-//! Frames that arrive: the preface, the order of frames, one `handle_*` for each type, and what becomes of faults.
+//! Frames that arrive: the preface, the order of frames, one `handle_*` for each type, and what becomes of
+//! faults.
 //!
 //! Header blocks are in `headers`, SETTINGS in `settings`, GOAWAY in `goaway`, DATA in `data_read`.
 
@@ -36,11 +37,12 @@ impl From<ConnectionError> for Fault {
 }
 
 impl Connection {
-    /// Parses at most one complete frame from the front of `input`. Call again with the rest until it consumes 0.
+    /// Parses at most one complete frame from the front of `input`. Call again with the rest until it
+    /// consumes 0.
     ///
     /// # Errors
-    /// The connection is over; its GOAWAY is queued. Write the output, read (and give up here) what the peer still
-    /// sends so that it gets to see the GOAWAY, close.
+    /// The connection is over; its GOAWAY is queued. Write the output, read (and give up here) what the peer
+    /// still sends so that it gets to see the GOAWAY, close.
     pub fn handle_input<'a>(
         &mut self,
         input: &'a [u8],
@@ -85,8 +87,8 @@ impl Connection {
         Ok(Progress { consumed: PREFACE.len(), event: None })
     }
 
-    /// The first frame of a peer is SETTINGS (3.4); told apart as soon as the type is there, so that a server of
-    /// another protocol is not waited for.
+    /// The first frame of a peer is SETTINGS (3.4); told apart as soon as the type is there, so that a server
+    /// of another protocol is not waited for.
     // wire-rules 86
     fn check_first_frame(&self, input: &[u8]) -> Result<(), ConnectionError> {
         match input {
@@ -221,7 +223,8 @@ impl Connection {
         Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, reason).into())
     }
 
-    /// A frame that only an open stream may get, on one that is not there. Nothing if the peer may not know yet.
+    /// A frame that only an open stream may get, on one that is not there. Nothing if the peer may not know
+    /// yet.
     // wire-rules 88
     pub(super) fn on_stray_frame(&self, id: StreamId, reason: &'static str) -> Result<(), Fault> {
         match self.ids.absent(id) {
@@ -246,7 +249,8 @@ impl Connection {
         let stream = self.streams.find(id);
         if stream.is_none() {
             match self.ids.absent(id) {
-                // RST_STREAM on an idle stream would itself break the protocol (6.4); 5.4.2 allows to go further.
+                // RST_STREAM on an idle stream would itself break the protocol (6.4); 5.4.2 allows to go
+                // further.
                 Absent::Idle => return Err(ConnectionError::peer(code, reason)),
                 // One RST_STREAM is enough.
                 Absent::Reset => return Ok(None),
@@ -279,7 +283,8 @@ impl Connection {
 /// What a client begins with (3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// WINDOW_UPDATE below this many octets is counted: a peer that dribbles credit makes much work for little data.
+/// WINDOW_UPDATE below this many octets is counted: a peer that dribbles credit makes much work for little
+/// data.
 const TINY_INCREMENT: u32 = 64;
 
 /// Names the protocol that the peer seems to speak, for the message a user will see.

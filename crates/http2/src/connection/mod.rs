@@ -1,7 +1,8 @@
 //! One HTTP/2 connection as a machine: octets, commands and the time go in, events and octets come out.
 //!
-//! This file has the state and its construction. `input` dispatches what arrives (`headers`, `data_read`, `settings`,
-//! `goaway` have the larger frame types), `commands` and `data_write` have what the owner asks for, `timeouts` the clock.
+//! This file has the state and its construction. `input` dispatches what arrives (`headers`, `data_read`,
+//! `settings`, `goaway` have the larger frame types), `commands` and `data_write` have what the owner asks
+//! for, `timeouts` the clock.
 
 mod commands;
 mod config;
@@ -42,8 +43,8 @@ use crate::{StreamId, StreamKey};
 /// The owner loops: give it what the socket has with [`handle_input`](Self::handle_input) until that consumes
 /// nothing more, acting on each event and draining [`poll_event`](Self::poll_event); then
 /// [`poll_output`](Self::poll_output), write [`output_slices`](Self::output_slices) and
-/// [`advance_output`](Self::advance_output), drain [`poll_event`](Self::poll_event) once more; then wait for the socket,
-/// for [`next_timeout`](Self::next_timeout) or for a command of its own.
+/// [`advance_output`](Self::advance_output), drain [`poll_event`](Self::poll_event) once more; then wait for
+/// the socket, for [`next_timeout`](Self::next_timeout) or for a command of its own.
 #[derive(Debug)]
 pub struct Connection {
     role: Role,

@@ -19,8 +19,8 @@ pub(super) struct PeerSettings {
 impl PeerSettings {
     pub(super) fn new() -> Self {
         PeerSettings {
-            // RFC 9113 sets no limit, but a peer that will set one refuses what comes too early; it recommends to allow
-            // no less than this (6.5.2).
+            // RFC 9113 sets no limit, but a peer that will set one refuses what comes too early; it
+            // recommends to allow no less than this (6.5.2).
             max_concurrent_streams: Some(100),
             initial_window_size: DEFAULT_WINDOW_SIZE,
             max_frame_size: MIN_MAX_FRAME_SIZE,
@@ -36,7 +36,8 @@ pub(super) const DEFAULT_WINDOW_SIZE: u32 = 65_535;
 pub(super) const DEFAULT_TABLE_SIZE: u32 = 4_096;
 
 impl Connection {
-    /// Our SETTINGS, first of all frames (3.4), and the connection's window, which SETTINGS cannot change (6.9.2).
+    /// Our SETTINGS, first of all frames (3.4), and the connection's window, which SETTINGS cannot change
+    /// (6.9.2).
     pub(super) fn write_first_settings(&mut self) {
         let config = &mut self.config;
         config.initial_window_size = config.initial_window_size.min(MAX_WINDOW_SIZE);
@@ -103,7 +104,8 @@ impl Connection {
                         "SETTINGS_ENABLE_PUSH of a server is 1",
                     ));
                 }
-                // wire-rules 82: a value below what is open just lets no new stream in until enough have ended.
+                // wire-rules 82: a value below what is open just lets no new stream in until enough have
+                // ended.
                 Setting::MaxConcurrentStreams(limit) => self.peer.max_concurrent_streams = Some(limit),
                 Setting::InitialWindowSize(size) => window_size = Some(size),
                 Setting::MaxFrameSize(size) => self.peer.max_frame_size = size,

@@ -4,8 +4,8 @@ use crate::StreamId;
 
 /// Names one stream of one connection: a small index that is used again, with the id that never is.
 ///
-/// A key outlives its stream harmlessly: commands with it fail or do nothing, they never reach the stream that
-/// uses the index now.
+/// A key outlives its stream harmlessly: commands with it fail or do nothing, they never reach the stream
+/// that uses the index now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamKey {
     index: u32,
@@ -17,8 +17,8 @@ impl StreamKey {
         StreamKey { index, id }
     }
 
-    /// Small and dense: below the largest number of streams that were ever open at once. Use it to index a table
-    /// of your own; a new stream may get the index of one that is gone.
+    /// Small and dense: below the largest number of streams that were ever open at once. Use it to index a
+    /// table of your own; a new stream may get the index of one that is gone.
     pub const fn index(self) -> usize {
         self.index as usize
     }

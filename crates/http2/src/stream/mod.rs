@@ -1,4 +1,5 @@
-//! Streams: their keys, states, queues and the slab that holds them. What happens to them is decided in `connection`.
+//! Streams: their keys, states, queues and the slab that holds them. What happens to them is decided in
+//! `connection`.
 
 mod key;
 mod send;

@@ -1,4 +1,5 @@
-//! Stream data that waits for windows or for its turn. Filled by [`DataWrite`](crate::DataWrite), emptied by `schedule`.
+//! Stream data that waits for windows or for its turn. Filled by [`DataWrite`](crate::DataWrite), emptied by
+//! `schedule`.
 
 use std::collections::VecDeque;
 
@@ -6,9 +7,13 @@ use bytes::{Buf, Bytes};
 
 use crate::output::{LINK_FROM, Output};
 
-/// The queue of one stream. Owns no heap while it is empty.
+/// The queue of one stream: one word and no heap while it is empty, as it is for most streams all their life.
 #[derive(Debug, Default)]
-pub(crate) struct SendQueue {
+pub(crate) struct SendQueue(Option<Box<Parts>>);
+
+/// A queue with something in it.
+#[derive(Debug, Default)]
+struct Parts {
     /// The front: large parts, ready to be linked into frames.
     chunks: VecDeque<Bytes>,
     /// Behind the chunks: octets as they were written. What lies before `start` has left.
@@ -18,8 +23,8 @@ pub(crate) struct SendQueue {
     links: VecDeque<(usize, Bytes)>,
     /// Octets in all three.
     len: usize,
-    /// Lengths of the writes that have not left completely, and how much of the first one has: whether dropping the
-    /// queue would cut a message.
+    /// Lengths of the writes that have not left completely, and how much of the first one has: whether
+    /// dropping the queue would cut a message.
     writes: VecDeque<usize>,
     first_sent: usize,
 }
@@ -27,45 +32,70 @@ pub(crate) struct SendQueue {
 impl SendQueue {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.0.as_ref().map_or(0, |parts| parts.len)
     }
 
     /// Both buffers, for a `DataWrite`.
     pub(crate) fn buffers(&mut self) -> (&mut Vec<u8>, &mut VecDeque<(usize, Bytes)>) {
-        (&mut self.bytes, &mut self.links)
+        let parts = self.0.get_or_insert_default();
+        (&mut parts.bytes, &mut parts.links)
     }
 
     /// Lengths of both buffers, to roll back to.
     pub(crate) fn mark(&self) -> (usize, usize) {
-        (self.bytes.len(), self.links.len())
+        self.0.as_ref().map_or((0, 0), |parts| (parts.bytes.len(), parts.links.len()))
     }
 
     /// Drops what was appended since [`mark`](Self::mark) and never counted.
     pub(crate) fn roll_back(&mut self, (bytes, links): (usize, usize)) {
-        self.bytes.truncate(bytes);
-        self.links.truncate(links);
-        self.free_if_empty();
+        if let Some(parts) = &mut self.0 {
+            parts.bytes.truncate(bytes);
+            parts.links.truncate(links);
+            self.free_if_empty();
+        }
     }
 
     /// Counts one write of `len` octets that were appended to the buffers.
     pub(crate) fn on_written(&mut self, len: usize) {
-        if len > 0 {
-            self.len += len;
-            self.writes.push_back(len);
+        if let Some(parts) = &mut self.0
+            && len > 0
+        {
+            parts.len += len;
+            parts.writes.push_back(len);
         }
+        self.free_if_empty();
     }
 
     /// Moves `len` octets, which must be there, to the end of `output`; answers how many went by reference.
     pub(crate) fn take_into(&mut self, len: usize, output: &mut Output) -> usize {
-        debug_assert!(len <= self.len);
+        debug_assert!(len <= self.len());
+        let linked = self.0.as_mut().map_or(0, |parts| parts.take_into(len.min(parts.len), output));
+        self.free_if_empty();
+        linked
+    }
+
+    /// Drops everything. True if the front of a write has left and its rest has not.
+    pub(crate) fn discard(&mut self) -> bool {
+        self.0.take().is_some_and(|parts| parts.first_sent > 0)
+    }
+
+    fn free_if_empty(&mut self) {
+        if self.is_empty() {
+            self.0 = None;
+        }
+    }
+}
+
+impl Parts {
+    fn take_into(&mut self, len: usize, output: &mut Output) -> usize {
         let mut linked = 0;
-        let mut left = len.min(self.len);
-        self.on_taken(left);
+        let mut left = len;
+        self.on_taken(len);
         if self.chunks.is_empty() && self.bytes.len() - self.start >= FREEZE_FROM {
             self.freeze();
         }
@@ -95,15 +125,7 @@ impl SendQueue {
             }
             left -= part;
         }
-        self.free_if_empty();
         linked
-    }
-
-    /// Drops everything. True if the front of a write has left and its rest has not.
-    pub(crate) fn discard(&mut self) -> bool {
-        let cut = self.first_sent > 0;
-        *self = SendQueue::default();
-        cut
     }
 
     /// Gives the vector away to shared chunks, so that its octets reach the socket without another copy.
@@ -134,12 +156,6 @@ impl SendQueue {
             self.writes.pop_front();
         }
     }
-
-    fn free_if_empty(&mut self) {
-        if self.len == 0 {
-            *self = SendQueue::default();
-        }
-    }
 }
 
 /// Octets in the vector from which on it is given away instead of copied frame by frame.
@@ -157,7 +173,8 @@ mod tests {
         slices[..filled].iter().flat_map(|slice| slice.to_vec()).collect()
     }
 
-    /// Writes of `plain` octets, a link of `linked` octets and `plain` octets again; answers the octet stream.
+    /// Writes of `plain` octets, a link of `linked` octets and `plain` octets again; answers the octet
+    /// stream.
     fn write(queue: &mut SendQueue, plain: usize, linked: usize, seed: u8) -> Vec<u8> {
         let link: Vec<u8> = (0..linked).map(|at| (at as u8).wrapping_mul(31) ^ seed).collect();
         let text: Vec<u8> = (0..plain).map(|at| (at as u8).wrapping_mul(17) ^ seed).collect();
@@ -194,7 +211,7 @@ mod tests {
                         }
                     }
                     assert!(seen == expected, "plain {plain}, linked {linked}, step {step}");
-                    assert_eq!(queue.bytes.capacity() + queue.links.capacity() + queue.chunks.capacity(), 0);
+                    assert!(queue.0.is_none());
                 }
             }
         }

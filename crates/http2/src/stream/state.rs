@@ -23,9 +23,10 @@
 //!                  +---------+
 //! ```
 //!
-//! A stream whose halves are both `Ended` is closed and leaves the slab at once, as does one that is reset. The RFC's
-//! names: HeadDue or Open on both halves is "open", one half Ended is "half-closed". Idle and closed streams have no
-//! entry; `connection::ids` tells them apart. Reserved streams do not exist: push is off.
+//! A stream whose halves are both `Ended` is closed and leaves the slab at once, as does one that is reset.
+//! The RFC's names: HeadDue or Open on both halves is "open", one half Ended is "half-closed". Idle and
+//! closed streams have no entry; `connection::ids` tells them apart. Reserved streams do not exist: push is
+//! off.
 
 /// What this side may still send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The slab of streams and the map from ids to it.
 //!
-//! Entries are used again, so a warm connection opens and closes streams without allocating; the map is open addressing
-//! over small ids that grow, one probe for nearly every frame.
+//! Entries are used again, so a warm connection opens and closes streams without allocating; the map is open
+//! addressing over small ids that grow, one probe for nearly every frame.
 
 use super::{RecvHalf, SendHalf, SendQueue, StreamKey};
 use crate::flow::{RecvWindow, Window};
@@ -25,7 +25,8 @@ pub(crate) struct Stream {
     /// Octets of DATA that `content-length` says are still to come; [`UNKNOWN_LENGTH`] without one.
     pub(crate) expected: u64,
     pub(crate) queue: SendQueue,
-    /// Wait behind the queue; encoded when they go out, since blocks must be written in the order they are encoded.
+    /// Wait behind the queue; encoded when they go out, since blocks must be written in the order they are
+    /// encoded.
     pub(crate) trailers: Option<Box<Head>>,
     /// RST_STREAM to send when the queue and the trailers are out.
     pub(crate) reset_after: Option<ErrorCode>,
@@ -160,8 +161,8 @@ impl Store {
     }
 }
 
-/// Stream ids to slab indices: open addressing, linear probing, at most half full. The hash is seeded because the peer
-/// chooses the ids.
+/// Stream ids to slab indices: open addressing, linear probing, at most half full. The hash is seeded because
+/// the peer chooses the ids.
 #[derive(Debug)]
 struct IdMap {
     seed: u64,
@@ -313,6 +314,6 @@ mod tests {
 
     #[test]
     fn an_open_stream_stays_small() {
-        assert!(size_of::<Stream>() <= 300, "{}", size_of::<Stream>());
+        assert!(size_of::<Stream>() <= 96, "{}", size_of::<Stream>());
     }
 }

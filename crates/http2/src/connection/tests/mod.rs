@@ -1,4 +1,5 @@
-//! Tests of the whole machine. [`scripted`] plays one frame at a time against one connection, [`pair`] joins two.
+//! Tests of the whole machine. [`scripted`] plays one frame at a time against one connection, [`pair`] joins
+//! two.
 
 mod calls;
 mod flow_control;

@@ -1,5 +1,5 @@
-//! Two connections that do random things over a link that slices at random: whatever happens, windows stay consistent,
-//! no stream is lost, what arrives is a prefix of what was sent, and in the end nothing is left.
+//! Two connections that do random things over a link that slices at random: whatever happens, windows stay
+//! consistent, no stream is lost, what arrives is a prefix of what was sent, and in the end nothing is left.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,5 +1,5 @@
-//! What RFC 9113 forbids a peer, rule by rule: which error, how far it reaches, and that the connection lives on after
-//! a stream error.
+//! What RFC 9113 forbids a peer, rule by rule: which error, how far it reaches, and that the connection lives
+//! on after a stream error.
 
 use super::scripted::{Scripted, raw_frame};
 use super::{REQUEST, RESPONSE, Seen, TRAILERS, fields};
