@@ -95,7 +95,7 @@ const CHECKS: [Check; 12] = [
     },
     Check {
         name: "architecture",
-        what: "every file that ARCHITECTURE.md and the README name is there",
+        what: "every file that the texts and the comments name is there",
         remedy: "correct the text: a map that lies is worse than none",
         run: architecture::check,
     },

@@ -1,6 +1,6 @@
 //! [`Channel`]: what clients hold. It makes connections when calls need them and hands them out.
 //!
-//! A channel has one [`Subchannel`](subchannel::Subchannel) today, one connection to one endpoint; a resolver and a
+//! A channel has one [`Subchannel`] today, one connection to one endpoint; a resolver and a
 //! balancer will choose between several in the same place.
 
 pub(crate) mod backoff;
