@@ -71,7 +71,8 @@ fn paths_in_comments(text: &str) -> Vec<(usize, &str)> {
     let mut paths = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if line.trim_start().starts_with("//") {
-            let is_file = |quoted: &&str| is_path(quoted) && quoted.contains('/') && quoted.ends_with(".rs");
+            let is_rust = |quoted: &str| Path::new(quoted).extension().is_some_and(|end| end == "rs");
+            let is_file = |quoted: &&str| is_path(quoted) && quoted.contains('/') && is_rust(quoted);
             paths.extend(quoted(line).filter(is_file).map(|path| (index + 1, path)));
         }
     }
