@@ -4,7 +4,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use peregrine_core::deadline::{deadline_after, encode_timeout};
@@ -182,38 +182,50 @@ impl<'a> Plan<'a> {
         // Armed only if the call has to wait for a stream.
         let mut timer: Option<Pin<Box<Sleep>>> = None;
         poll_fn(|cx| {
-            let timeout = match self.timeout() {
-                Ok(timeout) => timeout,
-                Err(status) => return Poll::Ready(Err(StartError::Failed(status))),
-            };
-            let head = RequestHead {
-                path: self.path,
-                authority: self.channel.authority(),
-                user_agent: self.channel.user_agent(),
-                timeout,
-                metadata: &self.metadata,
-            };
-            let call = NewCall {
-                head: &head,
-                deadline: self.deadline,
-                max_request: self.max_request(),
-                is_complete,
-            };
-            if let Poll::Ready(result) = opener.poll_start(cx, &call, outgoing) {
-                return Poll::Ready(result);
+            if let (Some(timer), Some(deadline)) = (&mut timer, &self.deadline)
+                && timer.as_mut().poll(cx).is_ready()
+            {
+                let status = deadline.exceeded("waiting for one of the streams that the peer allows");
+                return Poll::Ready(Err(StartError::Failed(status)));
             }
-            self.has_waited = true;
-            if let Some(deadline) = &self.deadline {
-                let timer =
-                    timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline.at.into())));
-                if timer.as_mut().poll(cx).is_ready() {
-                    let status = deadline.exceeded("waiting for one of the streams that the peer allows");
-                    return Poll::Ready(Err(StartError::Failed(status)));
+            let started = self.poll_open(cx, opener, outgoing, is_complete);
+            if started.is_pending() {
+                self.has_waited = true;
+                if let Some(deadline) = &self.deadline
+                    && timer.is_none()
+                {
+                    let sleep = timer.insert(Box::pin(tokio::time::sleep_until(deadline.at.into())));
+                    if sleep.as_mut().poll(cx).is_ready() {
+                        cx.waker().wake_by_ref();
+                    }
                 }
             }
-            Poll::Pending
+            started
         })
         .await
+    }
+
+    fn poll_open(
+        &self,
+        cx: &mut Context<'_>,
+        opener: &mut Opener,
+        outgoing: &mut impl Outgoing,
+        is_complete: bool,
+    ) -> Poll<Result<CallId, StartError>> {
+        let timeout = match self.timeout() {
+            Ok(timeout) => timeout,
+            Err(status) => return Poll::Ready(Err(StartError::Failed(status))),
+        };
+        let head = RequestHead {
+            path: self.path,
+            authority: self.channel.authority(),
+            user_agent: self.channel.user_agent(),
+            timeout,
+            metadata: &self.metadata,
+        };
+        let call =
+            NewCall { head: &head, deadline: self.deadline, max_request: self.max_request(), is_complete };
+        opener.poll_start(cx, &call, outgoing)
     }
 
     /// What goes into `grpc-timeout`.

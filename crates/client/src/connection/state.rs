@@ -210,14 +210,9 @@ impl State {
             }
             Event::Reset { stream, code, initiator } => self.on_reset(stream, code, initiator, now, effects),
             Event::Refused { stream } => {
-                let (fate, message) = match &self.go_away {
-                    Some(go_away) => {
-                        (Fate::Missed, format!("the peer did not process the call; {}", go_away.describe()))
-                    }
-                    None => (Fate::Refused, "the peer refused the call without processing it".to_owned()),
-                };
-                let end = End::unprocessed(Status::unavailable(message), fate);
-                self.end_stream_call(stream, end, effects);
+                let words = self.go_away.as_ref().map(GoAway::describe).unwrap_or_default();
+                let status = Status::unavailable(format!("the peer did not process the call; {words}"));
+                self.end_stream_call(stream, End::unprocessed(status, Fate::Missed), effects);
             }
             Event::Writable { stream } => {
                 if let Some(id) = self.calls.of_stream(stream)
@@ -340,8 +335,17 @@ impl State {
         effects: &mut Effects,
     ) {
         let Some(id) = self.calls.of_stream(stream) else { return };
-        let deadline = self.calls.get(id).and_then(|call| call.deadline);
-        let status = match (initiator, deadline) {
+        let Some(call) = self.calls.get(id) else { return };
+        if code == ErrorCode::REFUSED_STREAM
+            && initiator == Initiator::Remote
+            && matches!(call.stage, Stage::Head)
+        {
+            // wire-rules 67
+            let status = Status::unavailable("the peer refused the call without processing it");
+            self.end_call(id, End::unprocessed(status, Fate::Refused), effects);
+            return;
+        }
+        let status = match (initiator, call.deadline) {
             // wire-rules 71, bug-reports 38
             (Initiator::Remote, Some(deadline)) if code == ErrorCode::CANCEL && deadline.at <= now => {
                 deadline.exceeded("receiving the response")
