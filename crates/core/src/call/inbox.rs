@@ -248,6 +248,9 @@ impl SharedInbox {
         let open = !inbox.abandoned && inbox.end.is_none();
         inbox.abandoned = true;
         inbox.arrived.discard();
+        // What nobody will read costs its sender no window.
+        inbox.flow.taken = inbox.flow.received;
+        inbox.flow.wanted = None;
         inbox.waker = None;
         drop(inbox);
         if let Some(owner) = &self.owner

@@ -209,6 +209,20 @@ fn dropping_early_tells_the_owner_and_dropping_late_does_not() {
     assert!(pair.owner.take().is_empty());
 }
 
+// Flow control: or a peer that still sends would wait for ever for a window that is full of dropped bytes.
+#[test]
+fn a_reader_that_leaves_gives_back_what_it_has_not_read() {
+    let mut pair = Pair::new(100, 1_000);
+    assert_eq!(pair.inbox.push(&framed(&[&[1; 10], &[2; 10]])), 0);
+    assert!(pair.ready().is_some());
+    assert_eq!(pair.inbox.push(&[0, 0]), 0);
+    drop(pair.reader);
+    assert_eq!(pair.owner.take(), ["dropped"]);
+    assert_eq!(pair.inbox.take_credit(), 32);
+    assert_eq!(pair.inbox.push(&[0; 7]), 7);
+    assert_eq!(pair.inbox.take_credit(), 0, "each byte once");
+}
+
 // Flow control: credit for what was taken, in steps.
 #[test]
 fn credit_is_given_for_messages_taken() {
