@@ -53,8 +53,10 @@ pub(crate) struct Serving {
     deadlines: Deadlines,
     mailbox: Arc<Mailbox>,
     mail: Mail,
-    /// Calls that run, seen by the server's shutdown report.
-    active: Arc<AtomicUsize>,
+    /// Calls that were not answered to their end because their connection was cut, on all connections.
+    cut_calls: Arc<AtomicUsize>,
+    /// The connection has ended by itself: whatever it still holds was given up by the client.
+    closed: bool,
     shutting_down: bool,
     /// A call asked for its messages to leave at once ([`Sender::flush`](peregrine_core::Sender::flush)).
     flush_requested: bool,
@@ -68,7 +70,7 @@ impl Serving {
         peer: PeerAddr,
         connection: Connection,
         mailbox: Arc<Mailbox>,
-        active: Arc<AtomicUsize>,
+        cut_calls: Arc<AtomicUsize>,
     ) -> Self {
         Self {
             wire: Some(Box::new(Wire::new(connection, shared.options.max_send_message_size))),
@@ -79,7 +81,8 @@ impl Serving {
             deadlines: Deadlines::default(),
             mailbox,
             mail: Mail::default(),
-            active,
+            cut_calls,
+            closed: false,
             shutting_down: false,
             flush_requested: false,
             polls: 0,
@@ -101,10 +104,7 @@ impl Serving {
     }
 
     fn take_call(&mut self, key: StreamKey) -> Option<Call> {
-        let place = self.calls.get_mut(key.index())?;
-        let call = place.take_if(|call| call.key == key)?;
-        self.active.fetch_sub(1, Ordering::Relaxed);
-        Some(call)
+        self.calls.get_mut(key.index())?.take_if(|call| call.key == key)
     }
 
     fn insert_call(&mut self, call: Call) {
@@ -112,16 +112,12 @@ impl Serving {
         if index >= self.calls.len() {
             self.calls.resize_with(index + 1, || None);
         }
-        self.active.fetch_add(1, Ordering::Relaxed);
-        if self.calls[index].replace(call).is_some() {
-            // A finished call that was still draining; the engine has reused its index.
-            self.active.fetch_sub(1, Ordering::Relaxed);
-        }
+        // What is there may be a finished call that was still draining; the engine has reused its index.
+        self.calls[index] = Some(call);
     }
 
     fn cancel_all(&mut self) {
         for call in std::mem::take(&mut self.calls).into_iter().flatten() {
-            self.active.fetch_sub(1, Ordering::Relaxed);
             Self::cancel(call);
         }
     }
@@ -177,12 +173,18 @@ impl Endpoint for Serving {
 
     // wire-rules 81
     fn on_closed(&mut self) {
+        self.closed = true;
         self.cancel_all();
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
+        if let Some(wire) = &self.wire
+            && !self.closed
+        {
+            self.cut_calls.fetch_add(wire.connection.open_streams(), Ordering::Relaxed);
+        }
         self.cancel_all();
     }
 }

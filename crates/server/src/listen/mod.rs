@@ -7,6 +7,7 @@ use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -32,13 +33,21 @@ pub(crate) struct Acceptor {
     shared: Arc<Shared>,
     registry: Arc<Registry>,
     tasks: JoinSet<()>,
+    /// Calls whose connection was cut before their end.
+    cut_calls: Arc<AtomicUsize>,
     /// Seeds the hashes over bytes that peers choose.
     seeds: RandomState,
 }
 
 impl Acceptor {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, registry: Arc::default(), tasks: JoinSet::new(), seeds: RandomState::new() }
+        Self {
+            shared,
+            registry: Arc::default(),
+            tasks: JoinSet::new(),
+            cut_calls: Arc::default(),
+            seeds: RandomState::new(),
+        }
     }
 
     /// Accepts from `listener` until `signal` completes, then shuts down gracefully.
@@ -113,8 +122,8 @@ impl Acceptor {
         let connection = Connection::new(Role::Server, self.config(), now);
         let mailbox = Arc::new(Mailbox::default());
         let entry = self.registry.add(&mailbox);
-        let mut serving =
-            Serving::new(Arc::clone(&self.shared), peer, connection, mailbox, entry.active_calls());
+        let cut_calls = Arc::clone(&self.cut_calls);
+        let mut serving = Serving::new(Arc::clone(&self.shared), peer, connection, mailbox, cut_calls);
         self.tasks.spawn(async move {
             // The entry leaves the registry with the task, however that ends.
             let _entry = entry;
@@ -140,8 +149,9 @@ impl Acceptor {
         let connections = self.registry.shut_down();
         let drained = async { while self.tasks.join_next().await.is_some() {} };
         let in_time = tokio::time::timeout(self.shared.options.shutdown_grace, drained).await.is_ok();
-        let (cut_connections, cut_calls) = if in_time { (0, 0) } else { self.registry.still_open() };
+        let cut_connections = if in_time { 0 } else { self.registry.open() };
         self.tasks.shutdown().await;
+        let cut_calls = self.cut_calls.load(Ordering::Relaxed);
         ShutdownReport { connections, cut_connections, cut_calls, elapsed: begun.elapsed() }
     }
 }

@@ -11,7 +11,7 @@ pub struct ShutdownReport {
     pub connections: usize,
     /// Connections that had not finished when the grace period was over, and were closed.
     pub cut_connections: usize,
-    /// Calls that were running on those.
+    /// Calls on those that had not been answered to their end, a reply that waits for the client's window included.
     pub cut_calls: usize,
     /// How long the shutdown took.
     pub elapsed: Duration,
@@ -28,7 +28,11 @@ impl fmt::Display for ShutdownReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} connections closed in {:?}", self.connections, self.elapsed)?;
         if self.cut_connections > 0 {
-            write!(f, "; cut: {} connections with {} running calls", self.cut_connections, self.cut_calls)?;
+            write!(
+                f,
+                "; cut: {} connections with {} unfinished calls",
+                self.cut_connections, self.cut_calls
+            )?;
         }
         Ok(())
     }
