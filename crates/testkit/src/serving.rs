@@ -69,6 +69,11 @@ impl Served {
         self.begin_stop().await.expect("the server does not panic")
     }
 
+    /// Drops the server's future.
+    pub fn abort(self) {
+        self.running.abort();
+    }
+
     /// Ends a test: the connections given are closed by the client, and the server must have nothing to cut.
     pub async fn finish<const N: usize>(self, peers: [Peer; N]) {
         drop(peers);

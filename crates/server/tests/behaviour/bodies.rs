@@ -116,6 +116,63 @@ fn a_body_has_one_outcome_however_it_is_cut() {
     });
 }
 
+// wire-rules M2: random cuts, any number of them, the same at each run.
+#[test]
+fn random_cuts_do_not_change_an_outcome() {
+    in_each_mode(async |stage: Stage| {
+        let mut random = Random(0x5eed);
+        let served = serve(stage.server().max_receive_message_size(LIMIT));
+        let mut peer = served.peer().await;
+        for (name, body, expected) in one_message_bodies() {
+            for turn in 0..40 {
+                let mut cuts: Vec<_> = (0..random.below(6)).map(|_| random.below(body.len() + 1)).collect();
+                cuts.sort_unstable();
+                let mut pieces = Vec::new();
+                let mut rest = &body[..];
+                for cut in cuts.iter().rev() {
+                    let (front, piece) = rest.split_at(*cut);
+                    pieces.insert(0, piece);
+                    rest = front;
+                }
+                pieces.insert(0, rest);
+                let sending = SENDINGS[turn % SENDINGS.len()];
+                let got = outcome(&stage, &mut peer, UNARY, &pieces, sending).await;
+                assert_eq!(got, expected, "{name}, cut at {cuts:?}, {}", sending.0);
+            }
+        }
+        served.finish([peer]).await;
+    });
+}
+
+/// Numbers that look random and are the same each time (a linear congruential generator, Knuth's constants).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % bound as u64) as usize
+    }
+}
+
+// wire-rules 47, M1
+#[test]
+fn a_request_that_is_headers_alone_has_no_message() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for path in [UNARY, SERVER_STREAM] {
+            let stream = peer.request(path, &[], b"", true).await;
+            assert_eq!(peer.reply(stream).await.code(), code::UNIMPLEMENTED, "{path}");
+        }
+        assert_eq!(stage.counts().started, 0);
+        for (path, expected) in [(CLIENT_STREAM, vec!["0 messages, 0 bytes"]), (BIDI, vec![])] {
+            let stream = peer.request(path, &[], b"", true).await;
+            let reply = peer.reply(stream).await;
+            assert_eq!((reply.code(), reply.texts()), (code::OK, expected), "{path}");
+        }
+        served.finish([peer]).await;
+    });
+}
+
 // wire-rules M2, and the frames themselves in pieces
 #[test]
 fn it_does_not_matter_how_the_connections_bytes_arrive() {

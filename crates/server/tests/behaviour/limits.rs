@@ -225,3 +225,35 @@ fn a_broken_rule_of_the_connection_is_said_and_cancels_its_calls() {
         served.finish([peer]).await;
     });
 }
+
+// http2-abuse 1: the attack. Handlers never outnumber the streams that were allowed.
+#[test]
+fn a_flood_of_resets_closes_the_connection_and_bounds_what_runs() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let mut most = 0;
+        for _ in 0..5_000 {
+            let mut bytes = Vec::new();
+            let stream = peer.open();
+            let mut head = peregrine_testkit::peer::request_head(UNARY);
+            head.push(("script".to_owned(), bytes::Bytes::from_static(b"never")));
+            peer.encode_headers(stream, &head, false, &mut bytes);
+            peregrine_testkit::peer::data_frame(stream, &message(b""), true).encode(&mut bytes);
+            let code = ErrorCode::CANCEL;
+            peregrine_http2::frame::RstStream { stream, code }.encode(&mut bytes);
+            if peer.try_send_bytes(&bytes).await.is_err() {
+                break;
+            }
+            let counts = stage.counts();
+            most = most.max(counts.started - counts.cancelled);
+        }
+        let (_, code, debug) = peer.expect_go_away().await;
+        assert_eq!((code, &*debug), (ErrorCode::ENHANCE_YOUR_CALM, "resets_received"));
+        peer.expect_closed().await;
+        assert!(most <= 100, "{most} handlers at once");
+        let counts = stage.counts();
+        assert!(counts.started == counts.cancelled && counts.started <= 1_100, "{counts:?}");
+        assert_eq!(served.peer().await.call(UNARY, &[], b"on").await.texts(), ["on"]);
+        served.finish([peer]).await;
+    });
+}

@@ -13,6 +13,7 @@ mod panics;
 mod routing;
 mod runtimes;
 mod shutdown;
+mod starting;
 mod streaming;
 
 use std::sync::Arc;

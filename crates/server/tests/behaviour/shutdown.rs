@@ -132,6 +132,41 @@ fn what_outlasts_the_grace_period_is_cut_and_counted() {
     });
 }
 
+#[test]
+fn a_reply_that_waits_for_its_window_is_cut_and_one_that_left_is_not() {
+    in_each_mode(async |stage: Stage| {
+        let served = stage.serve();
+        let mut peer = served.peer_with(PeerConfig::with_stream_window(0)).await;
+        let mut sent = Vec::new();
+        for timeout in ["", "1H"] {
+            let fields: &[_] = &[("grpc-timeout", timeout)][usize::from(timeout.is_empty())..];
+            for _ in 0..2 {
+                sent.push(peer.request(UNARY, fields, &message(b"hello"), true).await);
+            }
+        }
+        settle().await;
+        for stream in [sent[0], sent[2]] {
+            peer.give_window(stream, 100).await;
+            assert_eq!(peer.reply(stream).await.texts(), ["hello"]);
+        }
+        let report = served.stop().await;
+        assert_eq!((report.cut_connections, report.cut_calls), (1, 2), "{report}");
+        drop(peer);
+    });
+}
+
+#[test]
+fn a_server_that_is_dropped_drops_its_connections_and_calls() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        peer.request(UNARY, &[("script", "never")], &message(b""), true).await;
+        stage.journal.until(|counts| counts.started == 1).await;
+        served.abort();
+        stage.journal.until(|counts| counts.cancelled == 1).await;
+        peer.expect_closed().await;
+    });
+}
+
 // bug-reports 60
 #[test]
 fn a_connection_that_never_spoke_does_not_hold_the_shutdown_up() {

@@ -239,6 +239,88 @@ fn a_call_that_ends_early_resets_the_requests_rest_without_error() {
     });
 }
 
+// bug-reports 50, 7: what comes for a handler that does not want it costs no window.
+#[test]
+fn requests_that_nobody_reads_give_their_window_back() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let body = message(&vec![b'x'; 1_000_000]);
+        // The handler goes on without its requests.
+        let script = [("script", "read; leave; gate; send late")];
+        let stream = peer.request(BIDI, &script, &message(b"first"), false).await;
+        peer.send_body(stream, &body.repeat(3), false).await;
+        stage.journal.open_gate(1);
+        assert_eq!(peer.reply(stream).await.texts(), ["late"]);
+        assert_eq!(peer.expect_reset(stream).await, ErrorCode::NO_ERROR);
+        // The call is over, the client has not heard of it yet. Far more than the connection's window in all.
+        for _ in 0..100 {
+            let stream = peer.request(BIDI, &[("script", "send enough")], b"", false).await;
+            peer.send_body(stream, &vec![0; 100_000], true).await;
+            assert_eq!(peer.reply(stream).await.texts(), ["enough"]);
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// bug-reports 15
+#[test]
+fn both_sides_may_send_before_either_reads() {
+    in_each_mode(async |stage: Stage| {
+        let served = stage.serve();
+        let mut peer = served.peer_with(PeerConfig::with_stream_window(65_535)).await;
+        let stream = peer.request(BIDI, &[], b"", false).await;
+        // Until the server's window is full: its replies have filled the client's.
+        let body = message(&[b'x'; 995]);
+        while peer.window(stream) >= 1_000 {
+            peer.send_body(stream, &body, false).await;
+            peer.read_all().await;
+        }
+        assert!(stage.counts().made < 1_000);
+        peer.give_window(stream, 1 << 30).await;
+        peer.send_body(stream, &body.repeat(100), true).await;
+        let reply = peer.reply(stream).await;
+        assert_eq!(reply.code(), code::OK);
+        assert_eq!(reply.messages.len(), stage.counts().read);
+        served.finish([peer]).await;
+    });
+}
+
+#[test]
+fn an_endless_stream_leaves_room_for_its_neighbours() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let mut other = served.peer().await;
+        let endless = [("script", "many 1000000000 100")];
+        let stream = peer.request(SERVER_STREAM, &endless, &message(b""), true).await;
+        peer.messages(stream, 1_000).await;
+        // On the same connection, and on another one of the same thread.
+        assert_eq!(peer.call(UNARY, &[], b"same").await.texts(), ["same"]);
+        assert_eq!(peer.call(UNARY, &[("script", "yield; echo")], b"same").await.texts(), ["same"]);
+        assert_eq!(other.call(UNARY, &[], b"other").await.texts(), ["other"]);
+        peer.reset(stream, ErrorCode::CANCEL).await;
+        stage.journal.until(|counts| counts.cancelled == 1).await;
+        served.finish([peer, other]).await;
+    });
+}
+
+// Tokio lets a task do so much before it has to yield; calls in place share their connection's allowance.
+#[test]
+fn more_ready_calls_than_a_task_may_run_in_one_go_all_end() {
+    in_each_mode(async |stage: Stage| {
+        let served = peregrine_testkit::serve(stage.server().max_concurrent_streams(1_000));
+        let mut peer = served.peer().await;
+        stage.journal.open_gate(2_000);
+        let mut streams = Vec::new();
+        for _ in 0..500 {
+            streams.push(peer.request(UNARY, &[("script", "gate; gate; echo")], &message(b"x"), true).await);
+        }
+        for stream in streams {
+            assert_eq!(peer.reply(stream).await.texts(), ["x"]);
+        }
+        served.finish([peer]).await;
+    });
+}
+
 // wire-rules 83, 84
 #[test]
 fn a_handler_that_does_not_read_holds_its_client_back_and_no_other() {

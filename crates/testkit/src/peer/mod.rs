@@ -360,12 +360,17 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
 
     /// In virtual time: everything that the server has to say now, housekeeping left out.
     pub async fn drain(&mut self) -> Vec<Received> {
+        self.read_all().await;
+        self.kept.drain(..).collect()
+    }
+
+    /// In virtual time: reads what the server has to say now, and keeps it for whoever asks for it.
+    pub async fn read_all(&mut self) {
         let turn = Duration::from_millis(1);
         // The timeout fires only when no task can run any more.
         while let Ok(Some(frame)) = tokio::time::timeout(turn, self.read()).await {
             self.keep(frame);
         }
-        self.kept.drain(..).collect()
     }
 
     /// The connection itself.

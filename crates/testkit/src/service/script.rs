@@ -10,6 +10,7 @@
 //! | `echo-all` | does so until the requests end |
 //! | `count` | takes all request messages, makes `<count> messages, <total> bytes` |
 //! | `read` | takes a request message |
+//! | `leave` | drops the request stream |
 //! | `tell` | makes a message that lists the request's metadata, a line each, bytes in hex |
 //! | `time-left` | makes a message with the milliseconds until the deadline, or `none` |
 //! | `peer` | makes a message with the peer's address |
@@ -188,6 +189,7 @@ impl Call {
                 return Ok(Some(format!("{count} messages, {total} bytes").into()));
             }
             Step::Read => drop(self.read().await?),
+            Step::Leave => self.requests = Requests::None,
             Step::Tell => return Ok(Some(self.told.clone().into())),
             Step::TimeLeft => return Ok(Some(self.time_left().into())),
             Step::Peer => return Ok(Some(self.peer.clone().into())),
@@ -232,6 +234,7 @@ enum Step {
     EchoAll,
     Count,
     Read,
+    Leave,
     Tell,
     TimeLeft,
     Peer,
@@ -256,6 +259,7 @@ impl Step {
             "echo-all" => Self::EchoAll,
             "count" => Self::Count,
             "read" => Self::Read,
+            "leave" => Self::Leave,
             "tell" => Self::Tell,
             "time-left" => Self::TimeLeft,
             "peer" => Self::Peer,
