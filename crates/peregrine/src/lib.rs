@@ -11,6 +11,7 @@
 #[doc(hidden)]
 pub mod rt;
 
+pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Target, TargetError};
 pub use peregrine_core::{
     BytesCodec, CallOptions, Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest,
     InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, Phase, Request, Response,
