@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::ids::ResetBy;
 use super::{Connection, Event, Phase, Role};
 use crate::error::{Blame, ConnectionError};
 use crate::frame::{GoAway, Ping};
@@ -114,7 +115,7 @@ impl Connection {
         for stream in refused {
             self.streams.remove(stream);
             // The peer may have sent frames for it before it decided.
-            self.ids.on_reset(stream.id());
+            self.ids.on_reset(stream.id(), ResetBy::Us);
             self.events.push_back(Event::Refused { stream });
         }
     }

@@ -210,19 +210,19 @@ impl Connection {
     /// A block for a stream that is not there.
     fn on_stray_block(&mut self, arrived: &Arrived<'_>) -> Result<Option<Event<'static>>, Fault> {
         let id = arrived.stream;
+        // First of all, so that a broken block is called by its name (4.3).
+        self.decode_for_table(arrived.block)?;
         let broken = |reason| Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, reason).into());
         match self.ids.absent(id) {
             // 5.1.1, wire-rules 88
-            Absent::Idle if self.role == Role::Server => {
-                return broken("a client opened a stream with an even id");
+            Absent::Idle if self.role == Role::Server => broken("a client opened a stream with an even id"),
+            Absent::Idle => broken("HEADERS on an idle stream"),
+            Absent::Skipped => broken("a client opened a stream below an earlier one"),
+            Absent::Reset(_) | Absent::Ended | Absent::Closed => {
+                self.on_stray_frame(id, "HEADERS on a closed stream")?;
+                Ok(None)
             }
-            Absent::Idle => return broken("HEADERS on an idle stream"),
-            Absent::Skipped => return broken("a client opened a stream below an earlier one"),
-            Absent::Reset | Absent::Closed => {}
         }
-        self.decode_for_table(arrived.block)?;
-        self.on_stray_frame(id, "HEADERS on a closed stream")?;
-        Ok(None)
     }
 
     /// Looks the block up or decodes it.

@@ -19,8 +19,19 @@ pub(super) struct StreamIds {
     accepted: StreamId,
     /// Server: ranges of ids the client stepped over, which closed them unused (5.1.1).
     skipped: VecDeque<(StreamId, StreamId)>,
-    /// Streams we reset, oldest first: the peer may have sent frames on them before it knew (5.4.2).
-    reset: VecDeque<StreamId>,
+    /// Streams that were reset, oldest first.
+    reset: VecDeque<(StreamId, ResetBy)>,
+    /// The highest id that was dropped from `reset` for lack of room.
+    forgotten: StreamId,
+}
+
+/// Who reset a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ResetBy {
+    /// We did: the peer may have sent frames before it knew (5.1).
+    Us,
+    /// The peer did, and should know.
+    Peer,
 }
 
 /// What the engine knows of an id that has no stream.
@@ -30,9 +41,11 @@ pub(super) enum Absent {
     Idle,
     /// Stepped over by its owner.
     Skipped,
-    /// Reset by us lately: frames on it are no offence.
-    Reset,
-    /// Closed by both sides, or reset by the peer.
+    /// Reset lately.
+    Reset(ResetBy),
+    /// Ended by both sides.
+    Ended,
+    /// Ended or reset, too long ago to say which.
     Closed,
 }
 
@@ -45,6 +58,7 @@ impl StreamIds {
             accepted: StreamId::CONNECTION,
             skipped: VecDeque::new(),
             reset: VecDeque::new(),
+            forgotten: StreamId::CONNECTION,
         }
     }
 
@@ -89,12 +103,14 @@ impl StreamIds {
         self.role == Role::Server && id.is_client_initiated() && id > self.highest
     }
 
-    /// We sent RST_STREAM.
-    pub(super) fn on_reset(&mut self, id: StreamId) {
-        if self.reset.len() == MAX_RESET {
-            self.reset.pop_front();
+    /// RST_STREAM was sent or received.
+    pub(super) fn on_reset(&mut self, id: StreamId, by: ResetBy) {
+        if self.reset.len() == MAX_RESET
+            && let Some((oldest, _)) = self.reset.pop_front()
+        {
+            self.forgotten = self.forgotten.max(oldest);
         }
-        self.reset.push_back(id);
+        self.reset.push_back((id, by));
     }
 
     /// What is known of an id without a stream.
@@ -105,10 +121,12 @@ impl StreamIds {
         };
         if !id.is_client_initiated() || !used {
             Absent::Idle
-        } else if self.reset.contains(&id) {
-            Absent::Reset
+        } else if let Some((_, by)) = self.reset.iter().rfind(|(reset, _)| *reset == id) {
+            Absent::Reset(*by)
         } else if self.skipped.iter().any(|(from, until)| (*from..*until).contains(&id)) {
             Absent::Skipped
+        } else if id > self.forgotten {
+            Absent::Ended
         } else {
             Absent::Closed
         }
@@ -116,6 +134,8 @@ impl StreamIds {
 
     /// Forgets what only matters while frames are in flight.
     pub(super) fn trim(&mut self) {
+        let newest = self.reset.iter().map(|(id, _)| *id).max();
+        self.forgotten = self.forgotten.max(newest.unwrap_or_default());
         self.reset = VecDeque::new();
         self.skipped.shrink_to_fit();
     }
@@ -134,20 +154,25 @@ const MAX_SKIPPED: usize = 16;
 
 #[cfg(test)]
 mod tests {
-    use super::Absent::{Closed, Idle, Reset, Skipped};
+    use super::Absent::{Closed, Ended, Idle, Reset, Skipped};
     use super::*;
 
     #[test]
     fn a_server_tells_apart_what_became_of_an_id() {
         let mut ids = StreamIds::new(Role::Server);
-        ids.on_peer_opened(StreamId::new(1));
-        ids.on_peer_opened(StreamId::new(7));
-        ids.on_reset(StreamId::new(7));
-        let absent = [1, 2, 3, 5, 7, 9].map(|id| ids.absent(StreamId::new(id)));
-        assert_eq!(absent, [Closed, Idle, Skipped, Skipped, Reset, Idle]);
+        for id in [1, 7, 9] {
+            ids.on_peer_opened(StreamId::new(id));
+        }
+        ids.on_reset(StreamId::new(7), ResetBy::Us);
+        ids.on_reset(StreamId::new(9), ResetBy::Peer);
+        let absent = [1, 2, 3, 5, 7, 9, 11].map(|id| ids.absent(StreamId::new(id)));
+        let expected = [Ended, Idle, Skipped, Skipped, Reset(ResetBy::Us), Reset(ResetBy::Peer), Idle];
+        assert_eq!(absent, expected);
         assert!(
-            ids.is_new(StreamId::new(9)) && !ids.is_new(StreamId::new(7)) && !ids.is_new(StreamId::new(10))
+            ids.is_new(StreamId::new(11)) && !ids.is_new(StreamId::new(9)) && !ids.is_new(StreamId::new(12))
         );
+        ids.trim();
+        assert_eq!([1, 7].map(|id| ids.absent(StreamId::new(id))), [Closed, Closed]);
     }
 
     #[test]
@@ -157,7 +182,7 @@ mod tests {
         assert_eq!(ids.absent(StreamId::MAX), Idle);
         ids.on_opened();
         assert_eq!(ids.next(), None);
-        assert_eq!(ids.absent(StreamId::MAX), Closed);
+        assert_eq!(ids.absent(StreamId::MAX), Ended);
         assert_eq!(ids.absent(StreamId::new(2)), Idle);
     }
 
@@ -166,7 +191,7 @@ mod tests {
         let mut ids = StreamIds::new(Role::Server);
         for id in 0..10_000 {
             ids.on_peer_opened(StreamId::new(id * 4 + 1));
-            ids.on_reset(StreamId::new(id * 4 + 1));
+            ids.on_reset(StreamId::new(id * 4 + 1), ResetBy::Us);
         }
         assert!(ids.reset.len() <= MAX_RESET && ids.skipped.len() <= MAX_SKIPPED);
     }

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::ids::Absent;
+use super::ids::{Absent, ResetBy};
 use super::{Connection, Event, Initiator, Phase, Progress, Role};
 use crate::error::{Blame, ConnectionError};
 use crate::frame::{
@@ -182,6 +182,7 @@ impl Connection {
         };
         let unfinished = self.streams.get(stream).is_some_and(|stream| stream.send != SendHalf::Ended);
         self.streams.remove(stream);
+        self.ids.on_reset(id, ResetBy::Peer);
         // A reset after our side has ended costs no work.
         if self.role == Role::Server && unfinished {
             self.limits.on_reset_received(now)?;
@@ -228,15 +229,16 @@ impl Connection {
     // wire-rules 88
     pub(super) fn on_stray_frame(&self, id: StreamId, reason: &'static str) -> Result<(), Fault> {
         match self.ids.absent(id) {
-            Absent::Reset => Ok(()),
             Absent::Idle => {
                 Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, "DATA on an idle stream").into())
             }
+            Absent::Reset(ResetBy::Us) => Ok(()),
             // After our GOAWAY, streams above the one it named are ignored (6.8).
-            Absent::Closed | Absent::Skipped if self.role == Role::Server && id > self.ids.accepted() => {
-                Ok(())
+            _ if self.role == Role::Server && id > self.ids.accepted() => Ok(()),
+            Absent::Ended => Err(ConnectionError::peer(ErrorCode::STREAM_CLOSED, reason).into()),
+            Absent::Reset(ResetBy::Peer) | Absent::Closed | Absent::Skipped => {
+                Err(Fault::stream(id, ErrorCode::STREAM_CLOSED, reason))
             }
-            Absent::Closed | Absent::Skipped => Err(Fault::stream(id, ErrorCode::STREAM_CLOSED, reason)),
         }
     }
 
@@ -253,8 +255,8 @@ impl Connection {
                 // further.
                 Absent::Idle => return Err(ConnectionError::peer(code, reason)),
                 // One RST_STREAM is enough.
-                Absent::Reset => return Ok(None),
-                Absent::Skipped | Absent::Closed => {}
+                Absent::Reset(ResetBy::Us) => return Ok(None),
+                Absent::Reset(ResetBy::Peer) | Absent::Ended | Absent::Closed | Absent::Skipped => {}
             }
         }
         // wire-rules 87: what the peer makes us reset is counted too
@@ -270,7 +272,7 @@ impl Connection {
 
     /// RST_STREAM, whatever the windows.
     pub(super) fn write_reset(&mut self, stream: StreamId, code: ErrorCode) {
-        self.ids.on_reset(stream);
+        self.ids.on_reset(stream, ResetBy::Us);
         RstStream { stream, code }.encode(self.output.frames());
     }
 
