@@ -159,6 +159,15 @@ impl Connection {
         self.output.len()
     }
 
+    /// False while so much output is waiting that reading on would only add to it: a peer that asks and does
+    /// not read. Stop reading the socket until it has taken some.
+    ///
+    /// Cannot stall two ends that keep the rules: stream data stops at the high-water mark, far below, and
+    /// heads and trailers beyond it are bounded by the streams that a peer may have open.
+    pub fn wants_input(&self) -> bool {
+        self.output.len() < self.config.write_buffer_high_water.saturating_mul(4).max(MIN_BACKLOG)
+    }
+
     /// Gives memory kept for reuse back to the allocator; for connections that have gone quiet.
     pub fn trim(&mut self) {
         self.output.trim();
@@ -170,6 +179,9 @@ impl Connection {
         self.writable_later.shrink_to_fit();
     }
 }
+
+/// Octets of output that never stop the reading, however low the high-water mark is.
+const MIN_BACKLOG: usize = 1024 * 1024;
 
 #[cfg(test)]
 mod tests;

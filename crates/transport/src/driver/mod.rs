@@ -126,7 +126,10 @@ impl Turn {
         loop {
             let now = clock();
             let mut read_more = false;
-            match self.read.poll_fill(io.as_mut(), cx) {
+            // A peer that does not read what it asked for is not asked for more.
+            let reading = endpoint.connection().wants_input();
+            let filled = if reading { self.read.poll_fill(io.as_mut(), cx) } else { Poll::Pending };
+            match filled {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Closed::PeerClosed),
                 Poll::Ready(Ok(_)) => {
                     read_more = true;
@@ -149,6 +152,7 @@ impl Turn {
                     Poll::Ready(Ok(())) | Poll::Pending => {}
                 }
                 drain_events(endpoint, now);
+                read_more |= !reading && endpoint.connection().wants_input();
             }
             reads += 1;
             if reads < READS_PER_TURN && (read_more || more_work) {

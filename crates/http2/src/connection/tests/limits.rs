@@ -103,6 +103,23 @@ fn replies_to_a_peer_that_does_not_read_are_bounded() {
 }
 
 #[test]
+fn answers_to_a_peer_that_does_not_read_stop_the_reading() {
+    // abuse 16: replies that need no window and end their streams at once
+    let mut scripted = server();
+    let long = "t".repeat(4000);
+    let mut id = 1;
+    while scripted.connection.wants_input() {
+        let key = scripted.request(id, true);
+        let list = [RESPONSE[0], ("grpc-message", &long)];
+        scripted.connection.send_headers(key, fields(&list), true).unwrap();
+        assert!(scripted.connection.output_len() < 1024 * 1024 + 5000);
+        id += 2;
+    }
+    scripted.written_octets();
+    assert!(scripted.connection.wants_input());
+}
+
+#[test]
 fn pings_that_are_read_go_on_for_ever_at_a_fair_pace() {
     let mut scripted = server();
     for _ in 0..50_000 {
