@@ -1,0 +1,134 @@
+//! Messages by prost-build.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prost_build::{Module, Service, ServiceGenerator};
+use prost_types::FileDescriptorProto;
+
+use super::{Messages, Package, RustNames, guarded, is_extern};
+use crate::config::Options;
+use crate::descriptor::{Input, is_well_known};
+use crate::doc;
+use crate::error::{Error, Result};
+
+pub(super) fn generate(input: &Input, options: &Options) -> Result<Messages> {
+    guarded("prost", || run(input, options))
+}
+
+fn run(input: &Input, options: &Options) -> Result<Messages> {
+    if let Some(file) = input.files.iter().find(|file| file.syntax() == "editions") {
+        return Err(Error::new(format!("{} uses an edition, which prost does not know", file.name()))
+            .with_next("use the codec buffa for it: configure().codec(Codec::Buffa)"));
+    }
+    let types = Arc::new(Mutex::new(HashMap::new()));
+    let mut config = config(options);
+    config.service_generator(Box::new(TypeCollector { types: types.clone() }));
+
+    let modules = config
+        .generate(requests(input))
+        .map_err(|cause| Error::new(format!("messages cannot be generated: {cause}")).with_cause(cause))?;
+    let mut modules: Vec<(Module, String)> = modules.into_iter().collect();
+    modules.sort();
+
+    let left_out: Vec<Module> = packages_left_out(input, options);
+    let mut packages = Vec::new();
+    for (module, text) in modules.iter().filter(|(module, _)| !left_out.contains(module)) {
+        let file = syn::parse_file(text)
+            .map_err(|cause| Error::new(format!("prost generated text that is no Rust: {cause}")))?;
+        packages.push(Package { module: module.parts().map(str::to_owned).collect(), items: file.items });
+    }
+    let modules = input.renamed.files.iter().map(|file| {
+        let module = Module::from_protobuf_package_name(file.package());
+        (file.package().to_owned(), module.parts().map(str::to_owned).collect())
+    });
+    let types = std::mem::take(&mut *types.lock().unwrap_or_else(PoisonError::into_inner));
+    let types = types.into_iter().map(|(key, path)| Ok((key, rust_type(&path)?))).collect::<Result<_>>()?;
+    Ok(Messages { packages, types: RustNames { modules: modules.collect(), types }, warnings: Vec::new() })
+}
+
+fn config(options: &Options) -> prost_build::Config {
+    let runtime = options.runtime.to_string().replace(' ', "");
+    let mut config = prost_build::Config::new();
+    config
+        .bytes(["."])
+        .prost_path(format!("{runtime}::prost"))
+        .prost_types_path(format!("{runtime}::prost_types"));
+    for (proto, rust) in &options.extern_paths {
+        config.extern_path(proto, rust);
+    }
+    for (path, attribute) in &options.type_attributes {
+        config.type_attribute(path, attribute);
+    }
+    for (path, attribute) in &options.field_attributes {
+        config.field_attribute(path, attribute);
+    }
+    config
+}
+
+/// All files, since prost looks up every type that a field names; comments as rustdoc may have them.
+fn requests(input: &Input) -> Vec<(Module, FileDescriptorProto)> {
+    let mut requests = Vec::with_capacity(input.files.len());
+    for (original, renamed) in input.files.iter().zip(&input.renamed.files) {
+        let mut file = renamed.clone();
+        let locations = file.source_code_info.iter_mut().flat_map(|info| &mut info.location);
+        for location in locations {
+            for comment in
+                [&mut location.leading_comments, &mut location.trailing_comments].into_iter().flatten()
+            {
+                *comment = doc::lines(comment).join("\n");
+            }
+            location.leading_detached_comments.clear();
+        }
+        for (service, of_original) in file.service.iter_mut().zip(&original.service) {
+            for (method, of_original) in service.method.iter_mut().zip(&of_original.method) {
+                method.input_type = Some(input.renamed.of(of_original.input_type()).to_owned());
+                method.output_type = Some(input.renamed.of(of_original.output_type()).to_owned());
+            }
+        }
+        requests.push((Module::from_protobuf_package_name(file.package()), file));
+    }
+    requests
+}
+
+/// Modules that hold nothing of ours: well-known types and packages mapped away.
+fn packages_left_out(input: &Input, options: &Options) -> Vec<Module> {
+    let files = input.renamed.files.iter();
+    let left_out = files.filter(|file| is_well_known(file) || is_extern(file.package(), options));
+    left_out.map(|file| Module::from_protobuf_package_name(file.package())).collect()
+}
+
+/// prost-build resolves type names only for services, so it is asked for services, and only their types are kept.
+struct TypeCollector {
+    types: Arc<Mutex<HashMap<(String, String), String>>>,
+}
+
+impl ServiceGenerator for TypeCollector {
+    fn generate(&mut self, service: Service, _text: &mut String) {
+        let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
+        for method in service.methods {
+            let package = &service.package;
+            types.insert((package.clone(), method.input_proto_type), method.input_type);
+            types.insert((package.clone(), method.output_proto_type), method.output_type);
+        }
+    }
+}
+
+/// prost maps some well-known types to primitives and `()`; other names are relative to the service's module.
+fn rust_type(path: &str) -> Result<syn::Type> {
+    const PRIMITIVES: &[&str] = &["bool", "f32", "f64", "i32", "i64", "u32", "u64"];
+
+    let source = if PRIMITIVES.contains(&path) {
+        format!("::core::primitive::{path}")
+    } else if path.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && !path.starts_with("super::")
+        && !path.starts_with("crate::")
+    {
+        // `self::` keeps a message named like a generic parameter of ours apart from it.
+        format!("self::{path}")
+    } else {
+        path.to_owned()
+    };
+    syn::parse_str(&source)
+        .map_err(|_| Error::new(format!("prost names a type {path:?}, which is no Rust type")))
+}

@@ -1,0 +1,212 @@
+//! Names that the code generators for messages cannot cope with.
+//!
+//! A proto name may be `_`, or underscores only, and Rust has no such identifier. A message may begin with a small letter
+//! and so be called like a keyword (`type`), like a primitive type that it then hides (`bool`), or like the module of its
+//! own nested types. The generators are given a copy of the descriptors in which such names are spelled otherwise;
+//! descriptors for reflection and the paths of rpcs keep the original (wire-rules G1).
+
+use std::collections::HashMap;
+
+use prost_types::field_descriptor_proto::Type;
+use prost_types::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto};
+
+use super::full_name;
+use crate::error::{Error, Result};
+
+/// The files with sayable names.
+#[derive(Debug)]
+pub(crate) struct Renamed {
+    pub(crate) files: Vec<FileDescriptorProto>,
+    /// Full names (`.pkg.Name`) that changed, old to new.
+    changed: HashMap<String, String>,
+}
+
+impl Renamed {
+    /// # Errors
+    /// When two types get the same name by this.
+    pub(crate) fn new(files: &[FileDescriptorProto]) -> Result<Self> {
+        let mut files = files.to_vec();
+        let mut names = Names::default();
+        for file in &mut files {
+            let old_package = file.package().to_owned();
+            let new_package =
+                old_package.split('.').map(|part| sayable(part, Kind::Value)).collect::<Vec<_>>().join(".");
+            let scopes = (old_package.as_str(), new_package.as_str());
+            for message in &mut file.message_type {
+                rename_message(message, scopes, &mut names);
+            }
+            for enumeration in &mut file.enum_type {
+                rename_enum(enumeration, scopes, &mut names);
+            }
+            rename_fields(&mut file.extension);
+            if new_package != old_package {
+                file.package = Some(new_package);
+            }
+        }
+        if let Some((first, second, new)) = names.clash {
+            return Err(Error::new(format!("{first} and {second} would both be called {new} in Rust"))
+                .with_note("types start with a capital letter in Rust")
+                .with_next("rename one in the proto"));
+        }
+        let changed = names.changed;
+        if !changed.is_empty() {
+            for file in &mut files {
+                refer_to_new_names(file, &changed);
+            }
+        }
+        Ok(Self { files, changed })
+    }
+
+    /// The full name (`.pkg.Name`) of a type in [`files`](Self::files), given its name in the original.
+    pub(crate) fn of<'a>(&'a self, full_name: &'a str) -> &'a str {
+        self.changed.get(full_name).map_or(full_name, String::as_str)
+    }
+
+    /// The full name that a type in [`files`](Self::files) has in the original, if it has another one.
+    #[cfg(feature = "buffa")]
+    pub(crate) fn original(&self, new: &str) -> Option<&str> {
+        self.changed.iter().find(|(_, changed_to)| *changed_to == new).map(|(old, _)| old.as_str())
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Type,
+    Value,
+    EnumValue,
+}
+
+/// `name`, spelled out if it is underscores only (`Underscore`, `Underscore2` and so on). A type gets a capital letter,
+/// and an underscore if that makes it `Self`.
+fn sayable(name: &str, kind: Kind) -> String {
+    if matches!(kind, Kind::Type) && name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        let capitalized = name[..1].to_ascii_uppercase() + &name[1..];
+        return if capitalized == "Self" { "Self_".to_owned() } else { capitalized };
+    }
+    if name.is_empty() || name.bytes().any(|byte| byte != b'_') {
+        return name.to_owned();
+    }
+    let word = match kind {
+        Kind::Type => "Underscore",
+        Kind::Value => "underscore",
+        Kind::EnumValue => "UNDERSCORE",
+    };
+    if name.len() == 1 { word.to_owned() } else { format!("{word}{}", name.len()) }
+}
+
+fn rename(name: &mut Option<String>, kind: Kind) {
+    if let Some(name) = name {
+        *name = sayable(name, kind);
+    }
+}
+
+/// Full names of types, before and after.
+#[derive(Default)]
+struct Names {
+    changed: HashMap<String, String>,
+    old_by_new: HashMap<String, String>,
+    /// The first two that got the same name, and that name, without dots in front.
+    clash: Option<(String, String, String)>,
+}
+
+impl Names {
+    fn settle(&mut self, old: String, new: String) {
+        if let Some(other) = self.old_by_new.insert(new.clone(), old.clone()) {
+            let plain = |name: &str| name.trim_start_matches('.').to_owned();
+            self.clash.get_or_insert_with(|| (plain(&other), plain(&old), plain(&new)));
+        }
+        if old != new {
+            self.changed.insert(old, new);
+        }
+    }
+}
+
+/// `scopes` are the full names of what encloses the message, before and after.
+fn rename_message(message: &mut DescriptorProto, scopes: (&str, &str), names: &mut Names) {
+    let old = full_name(scopes.0, message.name());
+    rename(&mut message.name, Kind::Type);
+    let new = full_name(scopes.1, message.name());
+    rename_fields(&mut message.field);
+    rename_fields(&mut message.extension);
+    message.oneof_decl.iter_mut().for_each(|oneof| rename(&mut oneof.name, Kind::Value));
+    for nested in &mut message.nested_type {
+        rename_message(nested, (&old, &new), names);
+    }
+    for nested in &mut message.enum_type {
+        rename_enum(nested, (&old, &new), names);
+    }
+    names.settle(old, new);
+}
+
+fn rename_enum(enumeration: &mut EnumDescriptorProto, scopes: (&str, &str), names: &mut Names) {
+    let old = full_name(scopes.0, enumeration.name());
+    rename(&mut enumeration.name, Kind::Type);
+    let new = full_name(scopes.1, enumeration.name());
+    enumeration.value.iter_mut().for_each(|value| rename(&mut value.name, Kind::EnumValue));
+    names.settle(old, new);
+}
+
+fn rename_fields(fields: &mut [FieldDescriptorProto]) {
+    for field in fields {
+        rename(&mut field.name, Kind::Value);
+        if field.r#type() == Type::Enum {
+            rename(&mut field.default_value, Kind::EnumValue);
+        }
+    }
+}
+
+fn refer_to_new_names(file: &mut FileDescriptorProto, changed: &HashMap<String, String>) {
+    file.extension.iter_mut().for_each(|field| refer(field, changed));
+    file.message_type.iter_mut().for_each(|message| refer_in_message(message, changed));
+}
+
+fn refer_in_message(message: &mut DescriptorProto, changed: &HashMap<String, String>) {
+    message.field.iter_mut().chain(&mut message.extension).for_each(|field| refer(field, changed));
+    message.nested_type.iter_mut().for_each(|nested| refer_in_message(nested, changed));
+}
+
+fn refer(field: &mut FieldDescriptorProto, changed: &HashMap<String, String>) {
+    for name in [&mut field.type_name, &mut field.extendee].into_iter().flatten() {
+        if let Some(new) = changed.get(name) {
+            new.clone_into(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(name: &str) -> DescriptorProto {
+        DescriptorProto { name: Some(name.into()), ..DescriptorProto::default() }
+    }
+
+    // wire-rules G1
+    #[test]
+    fn underscores_are_spelled_out_wherever_they_are_referred_to() {
+        let mut outer = message("_");
+        outer.nested_type.push(message("Inner"));
+        outer.field.push(FieldDescriptorProto {
+            name: Some("__".into()),
+            type_name: Some(".p._._.Inner".into()),
+            ..FieldDescriptorProto::default()
+        });
+        let file = FileDescriptorProto {
+            package: Some("p._".into()),
+            message_type: vec![outer, message("Plain"), message("bool"), message("Self")],
+            ..FileDescriptorProto::default()
+        };
+        let renamed = Renamed::new(&[file]).unwrap();
+        let file = &renamed.files[0];
+        assert_eq!(file.package(), "p.underscore");
+        assert_eq!(file.message_type[0].name(), "Underscore");
+        assert_eq!(file.message_type[0].field[0].name(), "underscore2");
+        assert_eq!(file.message_type[0].field[0].type_name(), ".p.underscore.Underscore.Inner");
+        assert_eq!(renamed.of(".p._.Plain"), ".p.underscore.Plain");
+        assert_eq!(renamed.of(".p.q.Plain"), ".p.q.Plain");
+        assert_eq!(renamed.of(".p._.bool"), ".p.underscore.Bool");
+        assert_eq!(renamed.of(".p._.Self"), ".p.underscore.Self_");
+        #[cfg(feature = "buffa")]
+        assert_eq!(renamed.original(".p.underscore.Bool"), Some(".p._.bool"));
+    }
+}

@@ -1,0 +1,200 @@
+//! The error of this crate, and the report that a build script ends with.
+//!
+//! `main` of a build script prints `Debug` of its error, so `Debug` is the report for people: what, where with the line
+//! and a caret, what was looked at, and what to do next. `Display` stays on one line.
+
+use std::fmt;
+use std::path::Path;
+
+/// What a build script's `main` returns: `fn main() -> peregrine_build::Result { peregrine_build::compile("a.proto") }`.
+pub type Result<T = (), E = Error> = std::result::Result<T, E>;
+
+/// Why protos could not be compiled, or the result could not be written.
+///
+/// `Display` says it in one line, with `file:line:column` in front when there is a place. `Debug` is a report of
+/// several lines with the source line, a caret and the next step.
+pub struct Error {
+    inner: Box<Inner>,
+}
+
+struct Inner {
+    what: String,
+    places: Vec<Place>,
+    notes: Vec<String>,
+    next: Option<String>,
+    cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// A span of a proto file.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    file: String,
+    line: usize,
+    column: usize,
+    source_line: String,
+    width: usize,
+    label: Option<String>,
+}
+
+impl Error {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        let inner =
+            Inner { what: what.into(), places: Vec::new(), notes: Vec::new(), next: None, cause: None };
+        Self { inner: Box::new(inner) }
+    }
+
+    /// A file operation that failed; `what` names the operation ("reading", "writing").
+    pub(crate) fn io(what: &str, path: &Path, cause: std::io::Error) -> Self {
+        let mut error = Self::new(format!("{what} {} failed: {cause}", path.display()));
+        error.inner.cause = Some(Box::new(cause));
+        error
+    }
+
+    #[must_use]
+    pub(crate) fn with_place(mut self, place: Place) -> Self {
+        self.inner.places.push(place);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_note(mut self, note: impl Into<String>) -> Self {
+        self.inner.notes.push(note.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_next(mut self, next: impl Into<String>) -> Self {
+        self.inner.next = Some(next.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_cause(mut self, cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.inner.cause = Some(Box::new(cause));
+        self
+    }
+
+    /// Where in a proto file the error is: the file, and line and column, both counted from 1.
+    pub fn location(&self) -> Option<(&str, usize, usize)> {
+        self.inner.places.first().map(|place| (place.file.as_str(), place.line, place.column))
+    }
+}
+
+impl Place {
+    /// The span of `len` bytes at byte `offset` of `source`. An offset past the end means the end.
+    pub(crate) fn from_span(
+        file: &str,
+        source: &str,
+        offset: usize,
+        len: usize,
+        label: Option<String>,
+    ) -> Self {
+        let mut offset = offset.min(source.len());
+        while !source.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let line_start = source[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = source[offset..].find('\n').map_or(source.len(), |newline| offset + newline);
+        let spanned_end = source.floor_char_boundary(offset.saturating_add(len).min(line_end));
+        Self {
+            file: file.to_owned(),
+            line: source[..offset].matches('\n').count() + 1,
+            column: source[line_start..offset].chars().count() + 1,
+            source_line: source[line_start..line_end].trim_end().to_owned(),
+            width: source[offset..spanned_end].trim_end().chars().count().max(1),
+            label,
+        }
+    }
+
+    /// A position known by line and column (from 0) only, as descriptors give it.
+    pub(crate) fn from_line(file: &str, line: usize, column: usize) -> Self {
+        Self {
+            file: file.to_owned(),
+            line: line + 1,
+            column: column + 1,
+            source_line: String::new(),
+            width: 1,
+            label: None,
+        }
+    }
+
+    fn write_to(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gutter = self.line.to_string().len().max(2);
+        writeln!(out, "{:gutter$}--> {}:{}:{}", "", self.file, self.line, self.column)?;
+        if self.source_line.is_empty() {
+            return Ok(());
+        }
+        let (mut text, mut indent) = (String::new(), 0);
+        for (at, letter) in self.source_line.chars().enumerate() {
+            if at + 1 == self.column {
+                indent = text.chars().count();
+            }
+            if letter == '\t' { text.push_str("    ") } else { text.push(letter) }
+        }
+        if self.column > self.source_line.chars().count() {
+            indent = text.chars().count();
+        }
+        let label = self.label.as_deref().unwrap_or_default();
+        writeln!(out, "{:gutter$} |", "")?;
+        writeln!(out, "{:gutter$} | {text}", self.line)?;
+        writeln!(out, "{:gutter$} | {:indent$}{} {label}", "", "", "^".repeat(self.width))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((file, line, column)) = self.location() {
+            write!(f, "{file}:{line}:{column}: ")?;
+        }
+        f.write_str(&self.inner.what)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.inner.what)?;
+        for place in &self.inner.places {
+            place.write_to(f)?;
+        }
+        for note in &self.inner.notes {
+            writeln!(f, "  note: {note}")?;
+        }
+        if let Some(next) = &self.inner.next {
+            writeln!(f, "  next: {next}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.inner.cause.as_deref().map(|cause| cause as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_shows_the_line_and_a_caret() {
+        let source = "syntax = \"proto3\";\n\trpc Say (Helo) returns (Hi);\n";
+        let offset = source.find("Helo").unwrap();
+        let error = Error::new("name 'Helo' is not defined")
+            .with_place(Place::from_span("a.proto", source, offset, 4, Some("found here".into())))
+            .with_note("a note")
+            .with_next("declare it");
+        assert_eq!(error.to_string(), "a.proto:2:11: name 'Helo' is not defined");
+        let expected = "name 'Helo' is not defined\n  --> a.proto:2:11\n   |\n 2 |     rpc Say (Helo) returns (Hi);\n   \
+             |              ^^^^ found here\n  note: a note\n  next: declare it\n";
+        assert_eq!(format!("{error:?}"), expected);
+        assert_eq!(error.location(), Some(("a.proto", 2, 11)));
+    }
+
+    #[test]
+    fn a_span_past_the_end_points_at_the_end() {
+        let place = Place::from_span("a.proto", "message M {", 99, 5, None);
+        assert_eq!((place.line, place.column, place.width), (1, 12, 1));
+        assert!(format!("{:?}", Error::new("x").with_place(place)).contains("\n   |            ^"));
+    }
+}
