@@ -8,6 +8,7 @@
 //! - `buffa` (default): messages by the buffa runtime, the generator's default.
 //! - `prost`: messages by the prost runtime.
 
+mod include;
 #[doc(hidden)]
 pub mod rt;
 
