@@ -6,6 +6,8 @@
 //! # Features
 //! Features only add.
 //! - `buffa` (default): messages by the buffa runtime, the generator's default.
+//! - `health` (default): `grpc.health.v1`.
+//! - `reflection` (default): `grpc.reflection` v1 and v1alpha.
 //! - `prost`: messages by the prost runtime.
 
 mod include;
@@ -19,3 +21,7 @@ pub use peregrine_core::{
     Sender, ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
 pub use peregrine_server::{Execution, IntoListener, Server, ShutdownReport};
+#[cfg(feature = "health")]
+pub use peregrine_services::health;
+#[cfg(feature = "reflection")]
+pub use peregrine_services::reflection;

@@ -15,12 +15,14 @@
     reason = "an expectation that fails ends its test by a panic; all of these do"
 )]
 
+mod counting_allocator;
 pub mod peer;
 pub mod pipe;
 pub mod runtime;
 pub mod service;
 pub mod serving;
 
+pub use self::counting_allocator::CountingAllocator;
 pub use self::peer::{Peer, PeerConfig, Received, Reply};
 pub use self::pipe::{PipeEnd, Slicing, pipe};
 pub use self::runtime::{LeakCheck, on_threads, settle, virtual_time};

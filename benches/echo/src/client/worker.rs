@@ -1,0 +1,98 @@
+//! One caller: a call after the other, each checked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
+
+use bytes::Bytes;
+use peregrine::{Status, iter};
+
+use crate::args::{Args, Mode};
+
+pub(crate) mod pb {
+    peregrine::include_proto!("buffa");
+    pub(crate) use self::bench::*;
+}
+
+/// Where the run is.
+#[derive(Debug, Default)]
+pub(crate) struct Phase(AtomicU8);
+
+impl Phase {
+    const MEASURE: u8 = 1;
+    const STOP: u8 = 2;
+
+    pub(crate) fn measure(&self) {
+        self.0.store(Self::MEASURE, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stop(&self) {
+        self.0.store(Self::STOP, Ordering::Relaxed);
+    }
+}
+
+/// What calls took while they were measured.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    /// In nanoseconds.
+    pub(crate) latencies: Vec<u32>,
+    /// Calls that failed or brought a wrong reply, in the whole run.
+    pub(crate) errors: u64,
+}
+
+impl Measured {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.latencies.extend(other.latencies);
+        self.errors += other.errors;
+    }
+}
+
+pub(crate) async fn run(client: pb::BenchClient, args: Args, phase: Arc<Phase>) -> Measured {
+    let payload = Bytes::from(vec![0x5a; args.size]);
+    let mut measured = Measured::default();
+    loop {
+        let begun = Instant::now();
+        let right = match args.mode {
+            Mode::Unary => unary(&client, &payload).await,
+            Mode::Stream => stream(&client, &args).await,
+            Mode::Collect => collect(&client, &args, &payload).await,
+        };
+        if !matches!(right, Ok(true)) {
+            measured.errors += 1;
+        }
+        match phase.0.load(Ordering::Relaxed) {
+            Phase::STOP => return measured,
+            Phase::MEASURE => {
+                measured.latencies.push(begun.elapsed().as_nanos().min(u128::from(u32::MAX)) as u32);
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn unary(client: &pb::BenchClient, payload: &Bytes) -> Result<bool, Status> {
+    let reply = client.echo(pb::EchoMsg { payload: payload.clone(), id: 7, ..Default::default() }).await?;
+    Ok(reply.id == 7 && reply.payload.len() == payload.len())
+}
+
+async fn stream(client: &pb::BenchClient, args: &Args) -> Result<bool, Status> {
+    let request = pb::StreamReq { count: args.count as i32, size: args.size as i32, ..Default::default() };
+    let mut replies = client.stream(request).await?;
+    let (mut count, mut right) = (0, true);
+    while let Some(reply) = replies.message().await? {
+        count += 1;
+        right &= reply.id == count && reply.payload.len() == args.size;
+    }
+    Ok(right && count == args.count as i64)
+}
+
+async fn collect(client: &pb::BenchClient, args: &Args, payload: &Bytes) -> Result<bool, Status> {
+    let payload = payload.clone();
+    let messages = (1..=args.count as i64).map(move |id| pb::EchoMsg {
+        payload: payload.clone(),
+        id,
+        ..Default::default()
+    });
+    let summary = client.collect(iter(messages)).await?;
+    Ok(summary.count == args.count as i64 && summary.bytes == (args.count * args.size) as i64)
+}

@@ -1,0 +1,106 @@
+//! The program's flags. Few and fixed, so they are read by hand.
+
+use peregrine::Execution;
+
+pub(crate) const USAGE: &str = "usage: bench-server PORT [--threads N] [--mode inline|spawn|auto] \
+[--codec buffa|prost|bytes] [--echo-metadata]";
+
+/// What to serve, and how.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Args {
+    pub(crate) port: u16,
+    pub(crate) threads: usize,
+    pub(crate) mode: Execution,
+    pub(crate) codec: Codec,
+    pub(crate) echo_metadata: bool,
+}
+
+/// How messages are encoded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Codec {
+    Buffa,
+    Prost,
+    Bytes,
+}
+
+impl Args {
+    /// Reads the arguments behind the program's name.
+    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut port = None;
+        let mut args =
+            Self { port: 0, threads: 1, mode: Execution::Auto, codec: Codec::Buffa, echo_metadata: false };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("{word} wants a value"));
+            match word.as_str() {
+                "--threads" => {
+                    let threads = value()?;
+                    args.threads = match threads.parse() {
+                        Ok(threads) if threads > 0 => threads,
+                        _ => return Err(format!("--threads wants a positive number, not {threads}")),
+                    };
+                }
+                "--mode" => {
+                    args.mode = match value()?.as_str() {
+                        "inline" => Execution::Inline,
+                        "spawn" => Execution::Spawn,
+                        "auto" => Execution::Auto,
+                        other => return Err(format!("--mode wants inline, spawn or auto, not {other}")),
+                    };
+                }
+                "--codec" => {
+                    args.codec = match value()?.as_str() {
+                        "buffa" => Codec::Buffa,
+                        "prost" => Codec::Prost,
+                        "bytes" => Codec::Bytes,
+                        other => return Err(format!("--codec wants buffa, prost or bytes, not {other}")),
+                    };
+                }
+                "--echo-metadata" => args.echo_metadata = true,
+                "--gzip" | "--tls" => {
+                    return Err(format!(
+                        "{word} is not built yet: compression and TLS come with later releases"
+                    ));
+                }
+                _ => match word.parse() {
+                    Ok(number) if port.is_none() => port = Some(number),
+                    _ => return Err(format!("what is {word}?")),
+                },
+            }
+        }
+        args.port = port.ok_or("the port is missing")?;
+        Ok(args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, String> {
+        Args::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn the_fixed_flags_are_understood() {
+        let args = parse("50051 --threads 2 --mode spawn --codec prost --echo-metadata").unwrap();
+        assert_eq!(
+            args,
+            Args {
+                port: 50051,
+                threads: 2,
+                mode: Execution::Spawn,
+                codec: Codec::Prost,
+                echo_metadata: true
+            }
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_and_not_ignored() {
+        for line in
+            ["", "99999", "1 2", "1 --threads", "1 --threads 0", "1 --mode fast", "1 --gzip", "1 --what"]
+        {
+            assert!(parse(line).is_err(), "{line:?} was accepted");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `bench-server PORT [--threads N] [--mode inline|spawn|auto] [--codec buffa|prost|bytes] [--echo-metadata]`
+//!
+//! Serves the bench service on 127.0.0.1. One current-thread runtime unless `--threads` asks for more. Driven by
+//! load generators of other projects' making, so names and flags are fixed.
+
+mod args;
+mod raw;
+mod service;
+
+use std::process::ExitCode;
+
+use peregrine::Server;
+
+use self::args::{Args, Codec, USAGE};
+
+fn main() -> ExitCode {
+    let args = match Args::parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(message) => return complain(&format!("{message}\n{USAGE}"), 2),
+    };
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&format!("{error:?}"), 1),
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    let mut runtime = match args.threads {
+        1 => tokio::runtime::Builder::new_current_thread(),
+        threads => {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(threads);
+            builder
+        }
+    };
+    let server = Server::builder()
+        // As the other stacks under measurement are set up: no practical limit of streams, large messages welcome.
+        .max_concurrent_streams(u32::MAX >> 1)
+        .max_receive_message_size(64 << 20)
+        .execution(args.mode);
+    let server = match args.codec {
+        Codec::Buffa => service::mount_buffa(server, args.echo_metadata),
+        Codec::Prost => service::mount_prost(server, args.echo_metadata),
+        Codec::Bytes => service::mount_bytes(server),
+    };
+    let address = format!("127.0.0.1:{}", args.port);
+    runtime.enable_all().build()?.block_on(async {
+        // On the runtime's own workers: the main thread of a multi-thread runtime is none of them.
+        let served: Result<(), peregrine::Error> = tokio::spawn(server.serve(address)).await?;
+        Ok(served?)
+    })
+}
+
+#[expect(clippy::print_stderr, reason = "the program's only words, before it ends")]
+fn complain(message: &str, code: u8) -> ExitCode {
+    eprintln!("{message}");
+    ExitCode::from(code)
+}

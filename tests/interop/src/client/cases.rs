@@ -1,0 +1,71 @@
+//! The cases by their official names.
+
+use std::pin::Pin;
+
+use anyhow::{Result, bail, ensure};
+use peregrine::{Channel, Code, Status};
+use peregrine_interop::flags::Flags;
+use peregrine_interop::pb::{TestServiceClient, UnimplementedServiceClient};
+
+use crate::{control, metadata, soak, streams, unary};
+
+/// What a case works with.
+pub(crate) struct Setup {
+    pub(crate) test: TestServiceClient,
+    pub(crate) unimplemented: UnimplementedServiceClient,
+    /// Where to connect, for the case that opens a channel per call.
+    pub(crate) target: String,
+    pub(crate) flags: Flags,
+}
+
+impl Setup {
+    pub(crate) fn new(flags: Flags) -> Result<Self> {
+        let host = flags.text("server_host").unwrap_or("127.0.0.1");
+        let target = format!("http://{host}:{}", flags.number("server_port", 8080)?);
+        let channel = Channel::builder(target.as_str()).build()?;
+        Ok(Self {
+            test: TestServiceClient::new(channel.clone()),
+            unimplemented: UnimplementedServiceClient::new(channel),
+            target,
+            flags,
+        })
+    }
+}
+
+/// A case, running.
+pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+/// A case.
+pub(crate) type Case = for<'a> fn(&'a Setup) -> Running<'a>;
+
+/// The case of this name, if there is one.
+pub(crate) fn find(name: &str) -> Option<Case> {
+    Some(match name {
+        "empty_unary" => |setup| Box::pin(unary::empty_unary(setup)),
+        "large_unary" => |setup| Box::pin(unary::large_unary(setup)),
+        "status_code_and_message" => |setup| Box::pin(unary::status_code_and_message(setup)),
+        "special_status_message" => |setup| Box::pin(unary::special_status_message(setup)),
+        "unimplemented_method" => |setup| Box::pin(unary::unimplemented_method(setup)),
+        "unimplemented_service" => |setup| Box::pin(unary::unimplemented_service(setup)),
+        "client_streaming" => |setup| Box::pin(streams::client_streaming(setup)),
+        "server_streaming" => |setup| Box::pin(streams::server_streaming(setup)),
+        "ping_pong" => |setup| Box::pin(streams::ping_pong(setup)),
+        "empty_stream" => |setup| Box::pin(streams::empty_stream(setup)),
+        "custom_metadata" => |setup| Box::pin(metadata::custom_metadata(setup)),
+        "timeout_on_sleeping_server" => |setup| Box::pin(control::timeout_on_sleeping_server(setup)),
+        "cancel_after_begin" => |setup| Box::pin(control::cancel_after_begin(setup)),
+        "cancel_after_first_response" => |setup| Box::pin(control::cancel_after_first_response(setup)),
+        "rpc_soak" => |setup| Box::pin(soak::rpc_soak(setup)),
+        "channel_soak" => |setup| Box::pin(soak::channel_soak(setup)),
+        _ => return None,
+    })
+}
+
+/// The call failed, with this code and, where it matters, this message.
+pub(crate) fn expect_status<T>(result: Result<T, Status>, code: Code, message: Option<&str>) -> Result<()> {
+    let Err(status) = result else { bail!("the call succeeded where {} was expected", code.name()) };
+    ensure!(status.code() == code, "{} was expected, not {status}", code.name());
+    if let Some(message) = message {
+        ensure!(status.message() == message, "message {message:?} was expected, not {:?}", status.message());
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! The handlers, as the interop specification describes them.
+
+use std::time::Duration;
+
+use peregrine::{Code, MetadataMap, Request, Response, Status, Stream, Streaming, channel};
+use peregrine_interop::pb::{
+    EchoStatus, Empty, ResponseParameters, SimpleRequest, SimpleResponse, StreamingInputCallRequest,
+    StreamingInputCallResponse, StreamingOutputCallRequest, StreamingOutputCallResponse,
+    TestService as Service,
+};
+use peregrine_interop::{ECHO_INITIAL, ECHO_TRAILING, payload};
+
+/// The service has no state: every answer follows from its request.
+pub(crate) struct TestService;
+
+impl Service for TestService {
+    async fn empty_call(&self, request: Request<Empty>) -> Result<Response<Empty>, Status> {
+        let mut response = Response::new(Empty::default());
+        echo_metadata(request.metadata(), &mut response)?;
+        Ok(response)
+    }
+
+    async fn unary_call(&self, request: Request<SimpleRequest>) -> Result<Response<SimpleResponse>, Status> {
+        let mut response = Response::new(SimpleResponse::default());
+        echo_metadata(request.metadata(), &mut response)?;
+        if let Some(status) = request.response_status.as_option() {
+            asked_status(status)?;
+        }
+        response.payload = Some(payload(asked_size(request.response_size)?)).into();
+        Ok(response)
+    }
+
+    async fn cacheable_unary_call(
+        &self,
+        request: Request<SimpleRequest>,
+    ) -> Result<Response<SimpleResponse>, Status> {
+        self.unary_call(request).await
+    }
+
+    async fn streaming_output_call(
+        &self,
+        request: Request<StreamingOutputCallRequest>,
+    ) -> Result<Response<impl Stream<Item = Result<StreamingOutputCallResponse, Status>> + Send>, Status>
+    {
+        let request = request.into_inner();
+        Ok(Response::new(channel(move |replies| async move {
+            for parameters in &request.response_parameters {
+                replies.send(reply(parameters).await?).await?;
+            }
+            Ok(())
+        })))
+    }
+
+    async fn streaming_input_call(
+        &self,
+        request: Request<Streaming<StreamingInputCallRequest>>,
+    ) -> Result<Response<StreamingInputCallResponse>, Status> {
+        let mut messages = request.into_inner();
+        let mut total = 0;
+        while let Some(message) = messages.message().await? {
+            total += message.payload.as_option().map_or(0, |payload| payload.body.len());
+        }
+        let total = i32::try_from(total).map_err(|_| Status::out_of_range("more than an int32 can count"))?;
+        Ok(StreamingInputCallResponse { aggregated_payload_size: total, ..Default::default() }.into())
+    }
+
+    async fn full_duplex_call(
+        &self,
+        request: Request<Streaming<StreamingOutputCallRequest>>,
+    ) -> Result<Response<impl Stream<Item = Result<StreamingOutputCallResponse, Status>> + Send>, Status>
+    {
+        let metadata = request.metadata().clone();
+        let mut requests = request.into_inner();
+        let mut response = Response::new(channel(move |replies| async move {
+            while let Some(request) = requests.message().await? {
+                if let Some(status) = request.response_status.as_option() {
+                    asked_status(status)?;
+                }
+                for parameters in &request.response_parameters {
+                    replies.send(reply(parameters).await?).await?;
+                }
+            }
+            Ok(())
+        }));
+        echo_metadata(&metadata, &mut response)?;
+        Ok(response)
+    }
+
+    /// Reads every request before it answers the first.
+    async fn half_duplex_call(
+        &self,
+        request: Request<Streaming<StreamingOutputCallRequest>>,
+    ) -> Result<Response<impl Stream<Item = Result<StreamingOutputCallResponse, Status>> + Send>, Status>
+    {
+        let mut requests = request.into_inner();
+        Ok(Response::new(channel(move |replies| async move {
+            let mut kept = Vec::new();
+            while let Some(request) = requests.message().await? {
+                kept.push(request);
+            }
+            for parameters in kept.iter().flat_map(|request| &request.response_parameters) {
+                replies.send(reply(parameters).await?).await?;
+            }
+            Ok(())
+        })))
+    }
+}
+
+/// Sends back the two keys of the specification: one as initial metadata, one as trailing.
+fn echo_metadata<T>(request: &MetadataMap, response: &mut Response<T>) -> Result<(), Status> {
+    if let Some(value) = request.get(ECHO_INITIAL) {
+        response.metadata_mut().insert(ECHO_INITIAL, value)?;
+    }
+    if let Some(value) = request.get_bin(ECHO_TRAILING) {
+        response.trailers_mut().insert_bin(ECHO_TRAILING, value)?;
+    }
+    Ok(())
+}
+
+/// Ends the call as the request asks, if it asks for an error.
+fn asked_status(status: &EchoStatus) -> Result<(), Status> {
+    match Code::from_i32(status.code) {
+        Code::Ok => Ok(()),
+        code => Err(Status::new(code, status.message.clone())),
+    }
+}
+
+async fn reply(parameters: &ResponseParameters) -> Result<StreamingOutputCallResponse, Status> {
+    if let Ok(micros @ 1..) = u64::try_from(parameters.interval_us) {
+        tokio::time::sleep(Duration::from_micros(micros)).await;
+    }
+    let body = payload(asked_size(parameters.size)?);
+    Ok(StreamingOutputCallResponse { payload: Some(body).into(), ..Default::default() })
+}
+
+fn asked_size(size: i32) -> Result<usize, Status> {
+    usize::try_from(size).map_err(|_| Status::invalid_argument(format!("a payload cannot have {size} bytes")))
+}

@@ -1,0 +1,5 @@
+//! Compiles the soaked service.
+
+fn main() -> peregrine_build::Result {
+    peregrine_build::compile("proto/soak.proto")
+}
