@@ -52,6 +52,18 @@ impl Limits {
         self.housekeeping.take(now, "housekeeping")
     }
 
+    /// A call ended in good order: makes up for one that is reset.
+    #[inline]
+    pub(crate) fn on_stream_completed(&mut self) {
+        self.resets_received.refund(1);
+    }
+
+    /// A frame of a call was sent: makes up for the frames that a peer may need to keep it going.
+    #[inline]
+    pub(crate) fn on_progress(&mut self) {
+        self.housekeeping.refund(2);
+    }
+
     /// A reply was put in the output because the peer asked for it; it ends at `end` and `taken` octets have
     /// left.
     pub(crate) fn on_control_queued(&mut self, end: u64, taken: u64) -> Result<(), ConnectionError> {
@@ -85,6 +97,11 @@ impl Bucket {
         }
         self.tokens = self.tokens.checked_sub(1).ok_or(calm(name))?;
         Ok(())
+    }
+
+    #[inline]
+    fn refund(&mut self, tokens: u32) {
+        self.tokens = self.tokens.saturating_add(tokens).min(self.rate.burst);
     }
 
     /// Only reached when empty: a bucket that is never emptied costs no arithmetic on time.
@@ -174,6 +191,16 @@ mod tests {
             bucket.take(later, "x").unwrap();
         }
         assert!(bucket.take(later, "x").is_err());
+    }
+
+    #[test]
+    fn a_refund_never_exceeds_the_burst() {
+        let now = Instant::now();
+        let mut bucket = Bucket::new(Rate::new(2, 0), now);
+        bucket.refund(9);
+        assert_eq!((0..9).take_while(|_| bucket.take(now, "x").is_ok()).count(), 2);
+        bucket.refund(1);
+        assert!(bucket.take(now, "x").is_ok() && bucket.take(now, "x").is_err());
     }
 
     #[test]

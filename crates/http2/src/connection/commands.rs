@@ -226,6 +226,7 @@ impl Connection {
     pub(super) fn remove_if_closed(&mut self, key: StreamKey) {
         if self.streams.get(key).is_some_and(Stream::is_closed) {
             self.streams.remove(key);
+            self.limits.on_stream_completed();
         }
     }
 
@@ -242,6 +243,7 @@ impl Connection {
         out.extend_from_slice(&[0; FRAME_HEADER_LEN]);
         encode(&mut self.encoder, out);
         seal_block(out, start, id, end_stream, self.peer.max_frame_size);
+        self.limits.on_progress();
     }
 
     /// Size and limit, if the peer does not accept the list.

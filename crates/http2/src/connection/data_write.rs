@@ -77,6 +77,7 @@ impl DataWrite<'_> {
             stream.send_window.spend(len);
             connection.send_window.spend(len);
             connection.output.seal_data(header_at, key.id(), len, linked);
+            connection.limits.on_progress();
         } else {
             stream.queue.on_written(len);
             connection.schedule.push_if_ready(key, stream);
@@ -172,6 +173,7 @@ impl Connection {
         };
         let linked = stream.queue.take_into(len, &mut self.output);
         self.output.seal_data(header_at, key.id(), len, linked);
+        self.limits.on_progress();
         stream.send_window.spend(len);
         self.send_window.spend(len);
         let below_mark = stream.queue.len() < self.config.send_buffer_per_stream;

@@ -129,10 +129,10 @@ impl Connection {
             return Ok(None);
         }
         self.ids.on_accepted();
-        // wire-rules 82, RFC 9113 5.1.2. Not counted as provoked: the client may not know our limit yet.
+        // wire-rules 82, RFC 9113 5.1.2. Neither counted as provoked nor as backlog: the client may not know our
+        // limit yet, and may open many streams at once until it does.
         if self.config.max_concurrent_streams.is_some_and(|limit| self.streams.len() >= limit as usize) {
             self.write_reset(id, ErrorCode::REFUSED_STREAM);
-            self.on_reply_queued()?;
             return Ok(None);
         }
         let (list, expected) = judge_head(decoded, arrived, false)?;

@@ -232,11 +232,12 @@ impl Connection {
             Absent::Idle => {
                 Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, "DATA on an idle stream").into())
             }
-            Absent::Reset(ResetBy::Us) => Ok(()),
+            // The peer may not know yet; or it does and we no longer do (5.1 allows to ignore either).
+            Absent::Reset(ResetBy::Us) | Absent::Closed => Ok(()),
             // After our GOAWAY, streams above the one it named are ignored (6.8).
             _ if self.role == Role::Server && id > self.ids.accepted() => Ok(()),
             Absent::Ended => Err(ConnectionError::peer(ErrorCode::STREAM_CLOSED, reason).into()),
-            Absent::Reset(ResetBy::Peer) | Absent::Closed | Absent::Skipped => {
+            Absent::Reset(ResetBy::Peer) | Absent::Skipped => {
                 Err(Fault::stream(id, ErrorCode::STREAM_CLOSED, reason))
             }
         }
@@ -255,8 +256,8 @@ impl Connection {
                 // further.
                 Absent::Idle => return Err(ConnectionError::peer(code, reason)),
                 // One RST_STREAM is enough.
-                Absent::Reset(ResetBy::Us) => return Ok(None),
-                Absent::Reset(ResetBy::Peer) | Absent::Ended | Absent::Closed | Absent::Skipped => {}
+                Absent::Reset(ResetBy::Us) | Absent::Closed => return Ok(None),
+                Absent::Reset(ResetBy::Peer) | Absent::Ended | Absent::Skipped => {}
             }
         }
         // wire-rules 87: what the peer makes us reset is counted too

@@ -236,6 +236,20 @@ fn frames_in_flight_when_we_reset_are_no_offence() {
 }
 
 #[test]
+fn resetting_very_many_streams_at_once_makes_no_offenders_of_their_peer() {
+    let mut scripted = Scripted::server(Config { max_concurrent_streams: None, ..Config::server() });
+    let keys: Vec<_> = (0..5_000).map(|round| scripted.request(2 * round + 1, false)).collect();
+    for key in &keys {
+        scripted.connection.reset(*key, ErrorCode::CANCEL);
+    }
+    scripted.written();
+    for key in &keys {
+        assert!(scripted.data(key.id().value(), b"in flight", false).unwrap().is_empty());
+    }
+    assert!(scripted.written().is_empty());
+}
+
+#[test]
 fn a_malformed_request_is_reset_before_anyone_hears_of_it() {
     // wire-rules 7, 12, 21; fields.rs has every form
     let mut scripted = server();
