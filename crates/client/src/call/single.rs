@@ -44,7 +44,7 @@ where
         let mut pending = PendingReply::new(plan.start(&mut outgoing, true).await?);
         match (&mut pending).await {
             Reply::Received { head, body, trailers } => {
-                return decode::<C, B>(&pending.connection, head, body, &trailers);
+                return decode::<C, B>(&pending.connection, body, head, trailers);
             }
             Reply::Failed(failure) if plan.starts_again(failure.fate) => {}
             Reply::Failed(failure) => return Err(failure.status),
@@ -82,9 +82,7 @@ where
         Pin::new(&mut pending).poll(cx)
     });
     match reply.await {
-        Reply::Received { head, body, trailers } => {
-            decode::<C, B>(&pending.connection, head, body, &trailers)
-        }
+        Reply::Received { head, body, trailers } => decode::<C, B>(&pending.connection, body, head, trailers),
         Reply::Failed(failure) => Err(failure.status),
     }
 }
@@ -163,9 +161,9 @@ impl Drop for PendingReply {
 /// The response of a successful call.
 fn decode<C: Codec<B>, B>(
     connection: &SharedConnection,
-    head: Option<Arc<Head>>,
     mut body: Body,
-    trailers: &Head,
+    head: Option<Arc<Head>>,
+    trailers: Option<Arc<Head>>,
 ) -> Result<Response<B>, Status> {
     let message = C::decode(body.finish()?, &DecodeLimits::default())?;
     connection.recycle(body);
@@ -173,6 +171,8 @@ fn decode<C: Codec<B>, B>(
     if let Some(head) = head {
         *response.metadata_mut() = metadata(&head)?;
     }
-    *response.trailers_mut() = metadata(trailers)?;
+    if let Some(trailers) = trailers {
+        *response.trailers_mut() = metadata(&trailers)?;
+    }
     Ok(response)
 }

@@ -49,9 +49,10 @@ pub(super) enum Sink {
 pub(super) struct SingleSink {
     pub(super) caller: Option<Waker>,
     pub(super) body: Body,
+    /// The response head, if it has metadata.
     pub(super) head: Option<Arc<Head>>,
-    /// Set at the end.
-    pub(super) result: Option<Result<Arc<Head>, CallFailure>>,
+    /// Set at the end: the trailers, if they have metadata, or the failure.
+    pub(super) result: Option<Result<Option<Arc<Head>>, CallFailure>>,
 }
 
 /// A response with any number of messages.
@@ -70,10 +71,11 @@ pub(crate) type Body = UnaryBody;
 pub(crate) enum Reply {
     /// Success; the body is still to be decoded.
     Received {
-        /// The response head; none if the response was trailers-only, which then has no message.
+        /// The response head, if it has metadata.
         head: Option<Arc<Head>>,
         body: Body,
-        trailers: Arc<Head>,
+        /// The trailers, if they have metadata.
+        trailers: Option<Arc<Head>>,
     },
     /// Anything else.
     Failed(CallFailure),

@@ -87,6 +87,18 @@ impl<T> Calls<T> {
         if slot.generation == id.generation { slot.call.as_mut() } else { None }
     }
 
+    /// As [`Self::remove`], with the call dropped in place.
+    pub(super) fn vacate(&mut self, id: CallId) {
+        if let Some(slot) = self.slots.get_mut(id.index as usize)
+            && slot.generation == id.generation
+            && slot.call.is_some()
+        {
+            slot.call = None;
+            slot.generation = slot.generation.wrapping_add(1);
+            self.vacant.push(id.index);
+        }
+    }
+
     pub(super) fn remove(&mut self, id: CallId) -> Option<T> {
         let slot = self.slots.get_mut(id.index as usize)?;
         if slot.generation != id.generation {

@@ -36,6 +36,12 @@ impl Effects {
 
     /// Does it all.
     pub(super) fn run(&mut self) {
+        if !self.wakers.is_empty() || !self.replays.is_empty() || !self.spent.is_empty() {
+            self.run_some();
+        }
+    }
+
+    fn run_some(&mut self) {
         for waker in self.wakers.drain(..) {
             waker.wake();
         }

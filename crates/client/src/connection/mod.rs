@@ -142,8 +142,9 @@ impl SharedConnection {
         self.accepts_calls.store(false, Ordering::Release);
         state.engine.graceful_shutdown(now);
         let mut effects = Effects::default();
-        effects.wake_all(state.queue.drain());
-        release(state, effects);
+        effects.wake_all(state.queue.call_all());
+        wake_driver(state);
+        effects.run();
     }
 
     /// The answer of a call with a single response.
@@ -166,7 +167,8 @@ impl SharedConnection {
         let mut state = self.lock();
         let mut effects = Effects::default();
         let call = state.cancel(id, &mut effects);
-        release(state, effects);
+        wake_driver(state);
+        effects.run();
         // What the call held, a message of the user among it, is dropped outside of the lock.
         drop(call);
     }
@@ -176,14 +178,15 @@ impl SharedConnection {
         let mut state = self.lock();
         let mut effects = Effects::default();
         state.end_call(id, End::failed(status, ErrorCode::CANCEL), &mut effects);
-        release(state, effects);
+        wake_driver(state);
+        effects.run();
     }
 
     /// A reader of a response stream has taken messages: gives the peer window for more.
     pub(crate) fn grant_credit(&self, id: CallId) {
         let mut state = self.lock();
         if state.grant_credit(id) {
-            release(state, Effects::default());
+            wake_driver(state);
         }
     }
 
@@ -211,7 +214,7 @@ impl SharedConnection {
         let writable = state.poll_writable(id, waker);
         let full = writable == Writable::Later || state.engine.output_len() >= BATCH_THRESHOLD;
         if full {
-            release(guard, Effects::default());
+            wake_driver(guard);
         }
         Ok(writable)
     }
@@ -224,7 +227,7 @@ impl SharedConnection {
     /// The source of a request stream has nothing for now: what it gave goes out (wire-rules B2).
     pub(crate) fn flush(&self) {
         let state = self.lock();
-        release(state, Effects::default());
+        wake_driver(state);
     }
 
     /// The request stream is complete.
@@ -234,7 +237,7 @@ impl SharedConnection {
         if let Some(stream) = state.live_stream(id) {
             // Fails only if the stream has ended meanwhile, which the call's own end reports.
             let _ended = state.engine.end_stream(stream);
-            release(guard, Effects::default());
+            wake_driver(guard);
         }
     }
 
@@ -242,7 +245,7 @@ impl SharedConnection {
     fn note_going_away(&self, state: &mut State, effects: &mut Effects) {
         if state.engine.is_going_away() && self.accepts_calls() {
             self.accepts_calls.store(false, Ordering::Release);
-            effects.wake_all(state.queue.drain());
+            effects.wake_all(state.queue.call_all());
         }
     }
 
@@ -312,12 +315,17 @@ impl Opener {
             }
             (None, Ok(())) => Err(StartError::Failed(Status::internal("the codec wrote no message"))),
         };
-        let mut effects = Effects::default();
-        if let Some(ticket) = self.ticket.take() {
-            state.queue.leave(ticket);
+        let mut next = None;
+        if let Some(ticket) = self.ticket.take()
+            && state.queue.leave(ticket)
+            && result.is_err()
+        {
+            next = state.queue.call_next();
         }
-        state.wake_next_in_queue(&mut effects);
-        release(guard, effects);
+        wake_driver(guard);
+        if let Some(next) = next {
+            next.wake();
+        }
         Poll::Ready(result)
     }
 }
@@ -326,10 +334,11 @@ impl Drop for Opener {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket.take() else { return };
         let mut state = self.connection.lock();
-        let mut effects = Effects::default();
-        state.queue.leave(ticket);
-        state.wake_next_in_queue(&mut effects);
-        release(state, effects);
+        let next = if state.queue.leave(ticket) { state.queue.call_next() } else { None };
+        drop(state);
+        if let Some(next) = next {
+            next.wake();
+        }
     }
 }
 
@@ -342,12 +351,11 @@ impl From<WriteError> for StartError {
     }
 }
 
-/// Unlocks, wakes the driver and runs `effects`.
-fn release(mut state: MutexGuard<'_, State>, mut effects: Effects) {
+/// Unlocks and wakes the driver: there is output.
+fn wake_driver(mut state: MutexGuard<'_, State>) {
     let driver = state.driver.take();
     drop(state);
     if let Some(driver) = driver {
         driver.wake();
     }
-    effects.run();
 }

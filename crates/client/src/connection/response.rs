@@ -64,8 +64,8 @@ pub(super) enum Step {
 /// The end of a call.
 #[derive(Debug)]
 pub(super) struct End {
-    /// The trailers of a success, or what went wrong.
-    pub(super) result: Result<Arc<Head>, Status>,
+    /// The trailers of a success, if they have metadata, or what went wrong.
+    pub(super) result: Result<Option<Arc<Head>>, Status>,
     /// What RST_STREAM says if the stream is still open.
     pub(super) reset: ErrorCode,
     /// Whether the peer may have worked on the call.
@@ -84,6 +84,12 @@ pub(crate) enum Fate {
 }
 
 impl End {
+    /// The peer said that all went well.
+    fn success(trailers: Arc<Head>) -> Self {
+        let trailers = ResponseHead::of(&trailers).has_metadata().then_some(trailers);
+        Self { result: Ok(trailers), reset: ErrorCode::NO_ERROR, fate: Fate::Unknown }
+    }
+
     /// The call failed with `status`.
     pub(super) fn failed(status: Status, reset: ErrorCode) -> Self {
         Self { result: Err(status), reset, fate: Fate::Unknown }
@@ -112,7 +118,7 @@ impl Stage {
         }
         *self = Self::Body;
         match sink {
-            Sink::Single { head: place, .. } => **place = Some(head),
+            Sink::Single { head: place, .. } => **place = facts.has_metadata().then(|| Arc::clone(&head)),
             Sink::Stream(inbox) => match response_head::metadata(&head) {
                 Ok(metadata) => inbox.set_headers(metadata),
                 // wire-rules 25
@@ -159,7 +165,7 @@ impl Stage {
     pub(super) fn on_trailers(&mut self, head: Arc<Head>) -> Step {
         let facts = ResponseHead::of(&head);
         let status = match (facts.code, &*self) {
-            (Some(Code::Ok), _) => return ok(head),
+            (Some(Code::Ok), _) => return Step::End(End::success(head)),
             (Some(_), _) => response_head::status(&head),
             (None, Self::Page(page)) => page.status(),
             // wire-rules 53
@@ -171,9 +177,7 @@ impl Stage {
     fn trailers_only(head: Arc<Head>) -> End {
         let facts = ResponseHead::of(&head);
         let status = match facts.code {
-            Some(Code::Ok) => {
-                return End { result: Ok(head), reset: ErrorCode::NO_ERROR, fate: Fate::Unknown };
-            }
+            Some(Code::Ok) => return End::success(head),
             Some(_) => response_head::status(&head),
             None if facts.is_grpc => match head.status() {
                 // wire-rules 53, 54
@@ -222,10 +226,6 @@ impl Page {
         }
         status.with_message(message)
     }
-}
-
-fn ok(trailers: Arc<Head>) -> Step {
-    Step::End(End { result: Ok(trailers), reset: ErrorCode::NO_ERROR, fate: Fate::Unknown })
 }
 
 fn fail(status: Status, reset: ErrorCode) -> Step {
@@ -295,7 +295,7 @@ mod tests {
         assert!(matches!(reader.data(b"\0\0\0\0\x02hi", false), Step::More));
         assert_eq!(code(reader.trailers(&[("grpc-status", "0")])), Code::Ok);
         assert_eq!(reader.body.finish().unwrap().as_slice(), b"hi");
-        assert!(reader.head.is_some());
+        assert!(reader.head.is_none(), "a head without metadata is not kept");
     }
 
     #[test]

@@ -61,9 +61,9 @@ impl ResponseHead {
         facts
     }
 
-    /// Whether this ends the call well, with nothing in it to keep.
-    pub(super) fn is_plain_ok(&self) -> bool {
-        self.code == Some(Code::Ok) && self.user_fields == 0
+    /// Whether any field is the user's.
+    pub(super) fn has_metadata(&self) -> bool {
+        self.user_fields > 0
     }
 }
 
@@ -111,14 +111,6 @@ mod tests {
     }
 
     #[test]
-    fn trailers_with_status_zero_alone_are_plain() {
-        assert!(ResponseHead::of(&head(&[("grpc-status", "0")])).is_plain_ok());
-        assert!(!ResponseHead::of(&head(&[("grpc-status", "0"), ("a", "b")])).is_plain_ok());
-        assert!(!ResponseHead::of(&head(&[("grpc-status", "00")])).is_plain_ok());
-        assert!(!ResponseHead::of(&head(&[])).is_plain_ok());
-    }
-
-    #[test]
     fn a_missing_status_differs_from_an_unreadable_one() {
         // wire-rules 53, 54
         assert_eq!(ResponseHead::of(&head(&[("a", "b")])).code, None);
@@ -143,6 +135,7 @@ mod tests {
         let binary: Vec<_> = metadata.get_all("x-bin").map(|value| value.as_bytes().to_vec()).collect();
         assert_eq!(binary, [[1], [2]]);
         assert_eq!(metadata.len(), 4);
+        assert!(ResponseHead::of(&head).has_metadata());
     }
 
     #[test]

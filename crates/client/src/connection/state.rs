@@ -13,7 +13,7 @@ use super::deadlines::Deadlines;
 use super::effects::Effects;
 use super::request_head::HeadBlocks;
 use super::response::{self, End, Fate, Stage, Step};
-use super::response_head::{self, ResponseHead};
+use super::response_head;
 use super::stream_queue::StreamQueue;
 use super::{NewCall, Writable};
 use crate::error;
@@ -117,23 +117,23 @@ impl State {
             let status = Status::internal("the reply of a call was asked for twice");
             return Poll::Ready(Reply::Failed(CallFailure { status, fate: Fate::Unknown }));
         };
-        if single.result.is_none() {
-            match &mut single.caller {
-                Some(caller) => caller.clone_from(waker),
-                None => single.caller = Some(waker.clone()),
+        let reply = match single.result.take() {
+            None => {
+                match &mut single.caller {
+                    Some(caller) => caller.clone_from(waker),
+                    None => single.caller = Some(waker.clone()),
+                }
+                return Poll::Pending;
             }
-            return Poll::Pending;
-        }
-        let Some(Call { sink: Sink::Single(single), .. }) = self.calls.remove(id) else {
-            return Poll::Pending;
-        };
-        match single.result {
             Some(Ok(trailers)) => {
-                Poll::Ready(Reply::Received { head: single.head, body: single.body, trailers })
+                let nothing = Body::new(Encoding::Identity, 0);
+                let body = std::mem::replace(&mut single.body, nothing);
+                Reply::Received { head: single.head.take(), body, trailers }
             }
-            Some(Err(failure)) => Poll::Ready(Reply::Failed(failure)),
-            None => Poll::Pending,
-        }
+            Some(Err(failure)) => Reply::Failed(failure),
+        };
+        self.calls.vacate(id);
+        Poll::Ready(reply)
     }
 
     pub(super) fn recycle(&mut self, body: Body) {
@@ -147,9 +147,9 @@ impl State {
         if self.calls.of_stream(call.stream) == Some(id) {
             self.calls.detach(call.stream);
             self.engine.reset(call.stream, ErrorCode::CANCEL);
+            effects.wake(self.queue.call_next());
         }
         effects.wake(call.pump.take());
-        self.wake_next_in_queue(effects);
         Some(call)
     }
 
@@ -179,14 +179,6 @@ impl State {
             }
         }
         if self.engine.poll_writable(stream) { Writable::Now } else { Writable::Later }
-    }
-
-    pub(super) fn wake_next_in_queue(&mut self, effects: &mut Effects) {
-        if let Some(front) = self.queue.front()
-            && self.engine.can_open()
-        {
-            effects.wake(Some(front.clone()));
-        }
     }
 
     // What the driver reports
@@ -227,7 +219,7 @@ impl State {
             }
             Event::Settings => {
                 self.is_ready = true;
-                self.wake_next_in_queue(effects);
+                effects.wake_all(self.queue.call_all());
             }
             _ => {}
         }
@@ -278,7 +270,7 @@ impl State {
             };
             self.settle(id, end, effects);
         }
-        effects.wake_all(self.queue.drain());
+        effects.wake_all(self.queue.call_all());
     }
 
     /// Ends a call from this side; resets its stream if it is still open.
@@ -289,7 +281,7 @@ impl State {
                 self.engine.reset(stream, end.reset);
             }
             self.settle(id, end, effects);
-            self.wake_next_in_queue(effects);
+            effects.wake(self.queue.call_next());
         }
     }
 
@@ -401,13 +393,9 @@ fn settle_stream(sink: StreamSink, end: End, effects: &mut Effects) {
         }
         (Ok(trailers), replay) => {
             effects.drop_later(replay);
-            if ResponseHead::of(&trailers).is_plain_ok() {
-                inbox.finish_with_trailers(MetadataMap::new());
-            } else {
-                match response_head::metadata(&trailers) {
-                    Ok(trailers) => inbox.finish_with_trailers(trailers),
-                    Err(status) => inbox.finish(Some(status)),
-                }
+            match trailers.as_deref().map_or_else(|| Ok(MetadataMap::new()), response_head::metadata) {
+                Ok(trailers) => inbox.finish_with_trailers(trailers),
+                Err(status) => inbox.finish(Some(status)),
             }
         }
     }

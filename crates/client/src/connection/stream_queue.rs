@@ -1,4 +1,7 @@
 //! Calls that wait because the peer allows no more streams (wire-rules 82): first come, first served.
+//!
+//! Each stream that ends calls one waiting call up. A call that was called up and does not take its stream, because
+//! it was dropped or its message cannot be sent, has the next one called.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -11,44 +14,56 @@ pub(super) struct Ticket(u64);
 #[derive(Debug, Default)]
 pub(super) struct StreamQueue {
     next: u64,
-    waiting: VecDeque<(Ticket, Waker)>,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    ticket: Ticket,
+    /// `None` once called up.
+    waker: Option<Waker>,
 }
 
 impl StreamQueue {
-    /// Whether it is the turn of the call with this ticket, or of one without.
+    /// Whether the call with this ticket, or one without, may take a stream if there is one.
     pub(super) fn is_turn(&self, ticket: Option<Ticket>) -> bool {
-        self.waiting.front().map(|(front, _)| *front) == ticket
+        match ticket {
+            None => self.waiting.is_empty(),
+            Some(ticket) => self.find(ticket).is_none_or(|index| self.waiting[index].waker.is_none()),
+        }
     }
 
-    /// Queues a call, or renews the waker of one that waits.
+    /// Queues a call, or has one that waits wait on in its place.
     pub(super) fn wait(&mut self, ticket: &mut Option<Ticket>, waker: &Waker) {
-        if let Some(ticket) = *ticket
-            && let Some((_, waiting)) = self.waiting.iter_mut().find(|(other, _)| *other == ticket)
-        {
-            waiting.clone_from(waker);
+        if let Some(index) = ticket.and_then(|ticket| self.find(ticket)) {
+            self.waiting[index].waker = Some(waker.clone());
             return;
         }
         let new = Ticket(self.next);
         self.next += 1;
-        self.waiting.push_back((new, waker.clone()));
+        self.waiting.push_back(Waiting { ticket: new, waker: Some(waker.clone()) });
         *ticket = Some(new);
     }
 
-    /// Takes a call out, wherever it stands.
-    pub(super) fn leave(&mut self, ticket: Ticket) {
-        if let Some(position) = self.waiting.iter().position(|(other, _)| *other == ticket) {
-            self.waiting.remove(position);
-        }
+    /// Takes a call out, wherever it stands. Returns whether it had been called up.
+    pub(super) fn leave(&mut self, ticket: Ticket) -> bool {
+        let left = self.find(ticket).and_then(|index| self.waiting.remove(index));
+        left.is_some_and(|waiting| waiting.waker.is_none())
     }
 
-    /// Whose turn it is. It stays in the queue until it leaves.
-    pub(super) fn front(&self) -> Option<&Waker> {
-        self.waiting.front().map(|(_, waker)| waker)
+    /// Calls the next one up.
+    pub(super) fn call_next(&mut self) -> Option<Waker> {
+        self.waiting.iter_mut().find_map(|waiting| waiting.waker.take())
     }
 
-    /// Empties the queue: the connection takes no more calls.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = Waker> {
-        self.waiting.drain(..).map(|(_, waker)| waker)
+    /// Calls everyone up: there may be many more streams, or none at all any more.
+    pub(super) fn call_all(&mut self) -> impl Iterator<Item = Waker> {
+        self.waiting.iter_mut().filter_map(|waiting| waiting.waker.take())
+    }
+
+    /// Those called up stand in front, so that the search is short for whoever takes a stream.
+    fn find(&self, ticket: Ticket) -> Option<usize> {
+        self.waiting.iter().position(|waiting| waiting.ticket == ticket)
     }
 }
 
@@ -56,30 +71,34 @@ impl StreamQueue {
 mod tests {
     use super::*;
 
-    #[test]
-    fn calls_go_in_the_order_they_came() {
+    fn queue_of(count: usize) -> (StreamQueue, Vec<Option<Ticket>>) {
         let mut queue = StreamQueue::default();
-        let (mut first, mut second) = (None, None);
-        assert!(queue.is_turn(None));
-        queue.wait(&mut first, Waker::noop());
-        queue.wait(&mut second, Waker::noop());
-        queue.wait(&mut first, Waker::noop());
-        assert!(queue.is_turn(first) && !queue.is_turn(second) && !queue.is_turn(None));
-        queue.leave(first.unwrap());
-        assert!(queue.is_turn(second));
-        queue.leave(second.unwrap());
-        assert!(queue.is_turn(None) && queue.front().is_none());
-    }
-
-    #[test]
-    fn one_that_gives_up_does_not_hold_the_others() {
-        let mut queue = StreamQueue::default();
-        let mut tickets = [None; 3];
+        let mut tickets = vec![None; count];
         for ticket in &mut tickets {
             queue.wait(ticket, Waker::noop());
         }
-        queue.leave(tickets[1].unwrap());
-        queue.leave(tickets[0].unwrap());
-        assert!(queue.is_turn(tickets[2]));
+        (queue, tickets)
+    }
+
+    #[test]
+    fn calls_go_in_the_order_they_came() {
+        let (mut queue, tickets) = queue_of(3);
+        assert!(!queue.is_turn(None) && !queue.is_turn(tickets[0]));
+        assert!(queue.call_next().is_some() && queue.call_next().is_some());
+        assert!(queue.is_turn(tickets[0]) && queue.is_turn(tickets[1]) && !queue.is_turn(tickets[2]));
+        assert!(queue.leave(tickets[1].unwrap()) && queue.leave(tickets[0].unwrap()));
+        assert!(!queue.is_turn(None) && !queue.is_turn(tickets[2]));
+        assert!(!queue.leave(tickets[2].unwrap()), "it had not been called up");
+        assert!(queue.is_turn(None) && queue.call_next().is_none());
+    }
+
+    #[test]
+    fn one_that_finds_no_stream_after_all_keeps_its_place() {
+        let (mut queue, mut tickets) = queue_of(2);
+        queue.call_next();
+        queue.wait(&mut tickets[0], Waker::noop());
+        assert!(!queue.is_turn(tickets[0]));
+        queue.call_next();
+        assert!(queue.is_turn(tickets[0]) && !queue.is_turn(tickets[1]));
     }
 }
