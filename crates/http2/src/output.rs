@@ -101,6 +101,8 @@ impl Output {
         }
         if self.is_empty() {
             self.bytes.clear();
+            // Only empty ones, if a writer broke its contract.
+            self.links.clear();
             self.sent = 0;
             self.tail = None;
             return;

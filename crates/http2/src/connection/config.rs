@@ -84,9 +84,9 @@ impl Config {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LimitConfig {
-    /// `resets_received`: streams the peer opened and reset while we worked for them. Each stream that ends in
-    /// good order gives one back, so that half of all calls may be cancelled for ever. Default 1,000, 100 a
-    /// second. Server only.
+    /// `resets_received`: streams the peer opened and reset while we worked for them. Each stream that ends
+    /// in good order gives one back, so that half of all calls may be cancelled for ever. Default 1,000, 100
+    /// a second. Server only.
     pub resets_received: Rate,
     /// `resets_provoked`: streams we had to reset because the peer broke a rule; refusals for lack of room
     /// are not counted. Default 200, 20 a second.
@@ -94,11 +94,12 @@ pub struct LimitConfig {
     /// `empty_data`: DATA frames without data and without END_STREAM. Default 100, 20 a second. Frames with
     /// little data need no limit of their own: every octet is paid for with window.
     pub empty_data: Rate,
-    /// `housekeeping`: SETTINGS, PING, PRIORITY, unknown frames, RST_STREAM on closed streams and WINDOW_UPDATE
-    /// of less than 64 octets. Each frame of a call that we send gives two back. Default 10,000, 1,000 a second.
+    /// `housekeeping`: SETTINGS, PING, PRIORITY, unknown frames, RST_STREAM on closed streams and
+    /// WINDOW_UPDATE of less than 64 octets. Each frame of a call that we send gives two back. Default
+    /// 10,000, 1,000 a second.
     pub housekeeping: Rate,
-    /// `control_backlog`: acknowledgements and provoked RST_STREAM queued while the peer does not read. Default
-    /// 1,000.
+    /// `control_backlog`: acknowledgements and provoked RST_STREAM queued while the peer does not read.
+    /// Default 1,000.
     pub control_backlog: u32,
     /// `continuation_frames`: CONTINUATION frames of one header block. Default 128.
     pub continuation_frames: u32,

@@ -129,8 +129,8 @@ impl Connection {
             return Ok(None);
         }
         self.ids.on_accepted();
-        // wire-rules 82, RFC 9113 5.1.2. Neither counted as provoked nor as backlog: the client may not know our
-        // limit yet, and may open many streams at once until it does.
+        // wire-rules 82, RFC 9113 5.1.2. Neither counted as provoked nor as backlog: the client may not know
+        // our limit yet, and may open many streams at once until it does.
         if self.config.max_concurrent_streams.is_some_and(|limit| self.streams.len() >= limit as usize) {
             self.write_reset(id, ErrorCode::REFUSED_STREAM);
             return Ok(None);

@@ -41,10 +41,11 @@ use crate::{StreamId, StreamKey};
 /// An HTTP/2 connection without I/O, clock or randomness (RFC 9113).
 ///
 /// The owner loops: give it what the socket has with [`handle_input`](Self::handle_input) until that consumes
-/// nothing more, acting on each event and draining [`poll_event`](Self::poll_event); then
-/// [`poll_output`](Self::poll_output), write [`output_slices`](Self::output_slices) and
-/// [`advance_output`](Self::advance_output), drain [`poll_event`](Self::poll_event) once more; then wait for
-/// the socket, for [`next_timeout`](Self::next_timeout) or for a command of its own.
+/// nothing more (or [`wants_input`](Self::wants_input) says to wait), acting on each event and draining
+/// [`poll_event`](Self::poll_event); then [`poll_output`](Self::poll_output), write
+/// [`output_slices`](Self::output_slices) and [`advance_output`](Self::advance_output), drain
+/// [`poll_event`](Self::poll_event) once more; then wait for the socket, for
+/// [`next_timeout`](Self::next_timeout) or for a command of its own.
 #[derive(Debug)]
 pub struct Connection {
     role: Role,
