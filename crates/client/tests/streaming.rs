@@ -11,11 +11,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use peregrine_client::Channel;
 use peregrine_core::{
-    BytesCodec, Code, IntoStreamingRequest, Request, Response, Status, Stream, Streaming, iter,
+    BytesCodec, Code, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, IntoStreamingRequest,
+    Payload, Request, Response, Status, Stream, Streaming, iter,
 };
 use peregrine_http2::{Config, ErrorCode};
 use peregrine_testkit::{settle, virtual_time};
-use support::{CHAT, COLLECT, Seen, Server, list, message, pair, unary};
+use support::{CHAT, COLLECT, Seen, Server, UNARY, list, message, pair, unary};
 
 async fn collect(
     channel: &Channel,
@@ -513,11 +514,12 @@ fn time_spent_connecting_is_taken_off_the_timeout_sent() {
             let (stream, head, _) = server.request().await;
             let left = String::from_utf8(head.field(b"grpc-timeout").unwrap().to_vec()).unwrap();
             assert!(left.starts_with("3000000") || left.starts_with("2999"), "{left}");
-            server.reply(stream, b"");
-            server.flush().await;
+            assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
             server
         });
-        reply.unwrap();
+        let status = reply.unwrap_err();
+        assert_eq!(status.code(), Code::DeadlineExceeded);
+        assert!(status.message().contains("before there was a connection"), "{status}");
     });
 }
 
@@ -563,6 +565,64 @@ fn a_cancel_of_the_peer_at_the_deadline_is_the_deadline() {
             server.flush().await;
         });
         assert_eq!(reply.unwrap_err().code(), Code::DeadlineExceeded);
+    });
+}
+
+/// A codec with a bug.
+#[derive(Debug)]
+struct Panicking;
+
+impl Codec<Bytes> for Panicking {
+    fn encode<E: EncodeTarget>(value: &Bytes, target: &mut E) -> Result<(), EncodeError> {
+        target.begin(value.len() + 1)?.put_slice(value);
+        panic!("a bug in the codec");
+    }
+
+    fn decode(body: Payload<'_>, _limits: &DecodeLimits) -> Result<Bytes, DecodeError> {
+        Ok(body.into_bytes())
+    }
+}
+
+#[test]
+fn a_panic_in_a_codec_leaves_no_stream_behind() {
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        let other = channel.clone();
+        let call = tokio::spawn(async move {
+            let request = Request::new(message("x"));
+            peregrine_client::unary::<Panicking, Bytes, Bytes>(&other, &UNARY, request).await
+        });
+        assert!(call.await.unwrap_err().is_panic());
+        let (stream, _) = server.request_head().await;
+        assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
+        // The connection is as good as before.
+        let (reply, ()) = tokio::join!(unary(&channel, message("y")), async {
+            let (stream, _, body) = server.request().await;
+            assert_eq!(body, b"\0\0\0\0\x01y");
+            server.reply(stream, b"");
+            server.flush().await;
+        });
+        reply.unwrap();
+    });
+}
+
+#[test]
+fn a_panic_in_a_source_ends_the_call() {
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        let (panic, told) = tokio::sync::oneshot::channel::<()>();
+        let source = peregrine_core::unfold(Some(told), |told| async {
+            let _now = told?.await;
+            panic!("a bug in the source");
+            #[expect(unreachable_code, reason = "gives the stream its type")]
+            Some((Bytes::new(), None))
+        });
+        let mut replies = chat(&channel, source).await.unwrap();
+        let (stream, _) = server.request_head().await;
+        panic.send(()).unwrap();
+        let status = replies.message().await.unwrap_err();
+        assert_eq!(status.code(), Code::Cancelled);
+        assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
     });
 }
 

@@ -354,6 +354,38 @@ fn a_header_list_over_our_limit_is_resource_exhausted() {
 }
 
 #[test]
+fn a_second_head_is_internal() {
+    // wire-rules 51
+    let status = call(async |server, stream| {
+        server.head(stream, &[]);
+        server.flush().await;
+        // By hand, since our own engine does not: `:status: 200` without END_STREAM.
+        let mut frame = vec![0, 0, 1, 1, 4];
+        frame.extend_from_slice(&stream.id().value().to_be_bytes());
+        frame.push(0x88);
+        server.io.write_all(&frame).await.expect("the client reads");
+        assert_eq!(server.reset_of(stream).await, ErrorCode::PROTOCOL_ERROR);
+    })
+    .unwrap_err();
+    assert_eq!(status.code(), Code::Internal);
+}
+
+#[test]
+fn informational_heads_are_skipped() {
+    // wire-rules 56
+    let reply = call(async |server, stream| {
+        server.flush().await;
+        // `:status: 103`, by hand: a literal with the name at index 8.
+        let mut frame = vec![0, 0, 5, 1, 4];
+        frame.extend_from_slice(&stream.id().value().to_be_bytes());
+        frame.extend_from_slice(&[0x08, 3, b'1', b'0', b'3']);
+        server.io.write_all(&frame).await.expect("the client reads");
+        server.reply(stream, b"ok");
+    });
+    assert_eq!(reply.unwrap(), message("ok"));
+}
+
+#[test]
 fn a_timeout_is_sent_behind_the_pseudo_fields() {
     // wire-rules 13, 14
     virtual_time(async {

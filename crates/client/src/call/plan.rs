@@ -206,7 +206,7 @@ impl<'a> Plan<'a> {
     }
 
     fn poll_open(
-        &self,
+        &mut self,
         cx: &mut Context<'_>,
         opener: &mut Opener,
         outgoing: &mut impl Outgoing,
@@ -229,15 +229,17 @@ impl<'a> Plan<'a> {
     }
 
     /// What goes into `grpc-timeout`.
-    fn timeout(&self) -> Result<Option<Timeout>, Status> {
-        let Some(deadline) = &self.deadline else { return Ok(None) };
+    fn timeout(&mut self) -> Result<Option<Timeout>, Status> {
+        let Some(deadline) = &mut self.deadline else { return Ok(None) };
         if !self.has_waited
             && let Some(timeout) = self.options.timeout
             && deadline.started.checked_add(timeout) == Some(deadline.at)
         {
             return Ok(Some(Timeout { text: encode_timeout(timeout), recurs: true }));
         }
-        let left = deadline.at.saturating_duration_since(now());
+        let now = now();
+        deadline.waited = now.saturating_duration_since(deadline.started);
+        let left = deadline.at.saturating_duration_since(now);
         if left.is_zero() {
             // wire-rules 16: a timeout of zero is not sent.
             return Err(deadline.exceeded("waiting to be sent"));
@@ -257,7 +259,7 @@ fn deadline(timeout: Option<Duration>, deadline: Option<Instant>) -> Option<Call
         (Some(a), Some(b)) => a.min(b),
         (a, b) => a.or(b)?,
     };
-    Some(CallDeadline { at, started })
+    Some(CallDeadline { at, started, waited: Duration::ZERO })
 }
 
 /// The runtime's clock, so that tests can hold it.

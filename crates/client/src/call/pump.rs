@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use peregrine_core::Codec;
 use peregrine_core::codec::EncodeError;
+use peregrine_core::{Codec, Status};
 
 use super::plan::Started;
 use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, SharedConnection, Writable};
@@ -32,6 +32,8 @@ pub(super) struct Pump<C, A> {
     limit: usize,
     /// Something was written that the driver has not been told of.
     has_unflushed: bool,
+    /// The request is complete, or the call is over.
+    is_done: bool,
     codec: PhantomData<fn(&A) -> C>,
 }
 
@@ -43,6 +45,7 @@ impl<C: Codec<A>, A> Pump<C, A> {
             id: started.id,
             limit,
             has_unflushed: false,
+            is_done: false,
             codec: PhantomData,
         }
     }
@@ -62,6 +65,7 @@ impl<C: Codec<A>, A> Pump<C, A> {
             Writable::Never => Poll::Ready(()),
         };
         if pumped.is_ready() {
+            self.is_done = true;
             source.set(None);
         }
         pumped
@@ -111,6 +115,16 @@ impl<C: Codec<A>, A> Pump<C, A> {
                 self.connection.fail(self.id, status);
                 Writable::Never
             }
+        }
+    }
+}
+
+impl<C, A> Drop for Pump<C, A> {
+    /// A source or a codec that panicked, or a runtime that ended: half a request must not pass for a whole one,
+    /// nor keep the call waiting.
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.connection.fail(self.id, Status::cancelled("the stream of requests broke off"));
         }
     }
 }

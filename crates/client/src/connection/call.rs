@@ -100,23 +100,26 @@ pub(crate) struct CallDeadline {
     pub(crate) at: Instant,
     /// When the call was made.
     pub(crate) started: Instant,
+    /// How long it took to get a connection and a stream; zero if there was one already.
+    pub(crate) waited: Duration,
 }
 
 impl CallDeadline {
     /// The status of a call that ran out of time while doing `what`.
     pub(crate) fn exceeded(&self, what: &str) -> Status {
-        let limit = Limit(self.at.saturating_duration_since(self.started));
-        Status::deadline_exceeded(format!("the call's time of {limit} ran out while {what}"))
+        let limit = rounded(self.at.saturating_duration_since(self.started));
+        let mut message = format!("the call's time of {limit:?} ran out while {what}");
+        if self.waited >= ONE_MILLISECOND {
+            let waited = rounded(self.waited);
+            message = format!("{message}; {waited:?} of it went by before there was a connection");
+        }
+        Status::deadline_exceeded(message)
     }
 }
 
-/// A duration as people write it.
-struct Limit(Duration);
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", Duration::from_millis(self.0.as_millis() as u64).max(self.0.min(ONE_MILLISECOND)))
-    }
+/// To milliseconds, but never to zero, for people.
+fn rounded(duration: Duration) -> Duration {
+    if duration < ONE_MILLISECOND { duration } else { Duration::from_millis(duration.as_millis() as u64) }
 }
 
 const ONE_MILLISECOND: Duration = Duration::from_millis(1);

@@ -32,6 +32,7 @@ mod state;
 mod stream_queue;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -303,7 +304,12 @@ impl Opener {
         }
         let mut target =
             MessageTarget::opening(&mut state.engine, &mut state.blocks, call.head, call.max_request);
-        let encoded = outgoing.write(&mut target);
+        // A codec that panics must not leave a stream behind that no call knows of.
+        let written = catch_unwind(AssertUnwindSafe(|| outgoing.write(&mut target)));
+        let (encoded, panic) = match written {
+            Ok(encoded) => (encoded, None),
+            Err(panic) => (Err(EncodeError::codec("the codec panicked")), Some(panic)),
+        };
         let (stream, written) = target.finish(encoded);
         let result = match (stream, written) {
             (Some(stream), Ok(())) => Ok(state.add_call(stream, call, outgoing.sink(), cx.waker())),
@@ -325,6 +331,9 @@ impl Opener {
         wake_driver(guard);
         if let Some(next) = next {
             next.wake();
+        }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
         }
         Poll::Ready(result)
     }
