@@ -65,6 +65,6 @@ fn complain(error: &anyhow::Error) -> ExitCode {
     if let Some(status) = error.downcast_ref::<Status>() {
         eprintln!("{}", status.code().name());
     }
-    eprintln!("interop-client: {error:?}");
+    eprintln!("interop-client: {error:#}");
     ExitCode::FAILURE
 }

@@ -46,6 +46,6 @@ async fn run() -> Result<()> {
 
 #[expect(clippy::print_stderr, reason = "the program's only words, before it ends")]
 fn complain(error: &anyhow::Error) -> ExitCode {
-    eprintln!("interop-server: {error:?}");
+    eprintln!("interop-server: {error:#}");
     ExitCode::FAILURE
 }
