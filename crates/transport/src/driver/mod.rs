@@ -71,8 +71,8 @@ pub enum Closed {
     Io(io::Error),
 }
 
-/// Reads per turn before other tasks of the runtime get their chance.
-const READS_PER_TURN: usize = 8;
+/// Turns before other tasks of the runtime get their chance.
+const TURNS_PER_POLL: usize = 8;
 /// Turns that may put off writing small output while work is ready, so that busy work cannot starve replies.
 const TURNS_WITHOUT_WRITE: u32 = 4;
 /// Output at which a turn writes even though more work is ready (wire-rules B1's soft threshold).
@@ -122,10 +122,10 @@ impl Turn {
         IO: AsyncRead + AsyncWrite,
         E: Endpoint,
     {
-        let mut reads = 0;
+        let mut turns = 0;
         loop {
             let now = clock();
-            let mut read_more = false;
+            let (mut read_more, mut more_output) = (false, false);
             // A peer that does not read what it asked for is not asked for more.
             let reading = endpoint.connection().wants_input();
             let filled = if reading { self.read.poll_fill(io.as_mut(), cx) } else { Poll::Pending };
@@ -146,19 +146,23 @@ impl Turn {
             let more_work = endpoint.poll_work(cx, now);
             drain_events(endpoint, now);
             if self.may_write(endpoint.connection(), more_work) {
-                match poll_write_output(io.as_mut(), endpoint.connection(), cx) {
+                let took_all = match poll_write_output(io.as_mut(), endpoint.connection(), cx) {
                     Poll::Ready(Err(error)) => return Poll::Ready(Closed::Io(error)),
                     Poll::Ready(Ok(())) if endpoint.is_finished() => return Poll::Ready(Closed::Finished),
-                    Poll::Ready(Ok(())) | Poll::Pending => {}
-                }
+                    Poll::Ready(Ok(())) => true,
+                    Poll::Pending => false,
+                };
                 drain_events(endpoint, now);
+                // Calls that waited for room have written meanwhile; a socket that is full wakes the task itself.
+                more_output = took_all && endpoint.connection().poll_output();
                 read_more |= !reading && endpoint.connection().wants_input();
             }
-            reads += 1;
-            if reads < READS_PER_TURN && (read_more || more_work) {
+            turns += 1;
+            let more = read_more || more_work || more_output;
+            if more && turns < TURNS_PER_POLL {
                 continue;
             }
-            if read_more || more_work {
+            if more {
                 cx.waker().wake_by_ref();
             } else {
                 self.read.on_idle();
