@@ -84,6 +84,8 @@ pub struct Config {
     out_dir: Option<PathBuf>,
     descriptor_set_out: Option<PathBuf>,
     emit_rerun: bool,
+    /// What relative paths are relative to, if not the package's folder.
+    base: Option<PathBuf>,
     /// An option that could not be understood; reported by the call that ends the chain.
     mistake: Option<String>,
 }
@@ -115,6 +117,7 @@ pub fn configure() -> Config {
         out_dir: None,
         descriptor_set_out: None,
         emit_rerun: true,
+        base: None,
         mistake: None,
     }
 }
@@ -133,6 +136,13 @@ impl Config {
     /// Adds several folders; see [`include`](Self::include).
     pub fn includes(mut self, folders: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
         self.includes.extend(folders.into_iter().map(Into::into));
+        self
+    }
+
+    /// The folder that relative paths are relative to. Default: that of the package's `Cargo.toml` in a build script
+    /// or under `cargo run`, else the current one.
+    pub fn relative_to(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.base = Some(folder.into());
         self
     }
 
@@ -244,7 +254,7 @@ impl Config {
     pub fn compile(self, files: impl ProtoFiles) -> Result {
         let files = files.into_paths();
         self.checked()?;
-        let compiled = source::compile(&files, &self.includes, &cargo::package_folder()?)?;
+        let compiled = source::compile(&files, &self.includes, &self.base()?)?;
         if self.emit_rerun {
             cargo::rerun_if_changed(&compiled.files_read);
         }
@@ -258,7 +268,7 @@ impl Config {
     /// As [`compile`](Self::compile).
     pub fn compile_descriptor_set(self, file: impl AsRef<Path>) -> Result {
         self.checked()?;
-        let path = cargo::package_folder()?.join(file);
+        let path = self.base()?.join(file);
         let set = std::fs::read(&path).map_err(|cause| Error::io("reading", &path, cause))?;
         if self.emit_rerun {
             cargo::rerun_if_changed(&[path]);
@@ -278,6 +288,20 @@ impl Config {
         Ok(generate::generate(descriptor_set, &self.options)?.files)
     }
 
+    /// Compiles `.proto` files to an encoded `google.protobuf.FileDescriptorSet` that holds all imports and source info,
+    /// and generates nothing. For tools that work with schemas at run time, and for [`generate`](Self::generate).
+    ///
+    /// # Errors
+    /// When a file is missing or wrong.
+    pub fn descriptor_set(&self, files: impl ProtoFiles) -> Result<Vec<u8>> {
+        self.checked()?;
+        Ok(source::compile(&files.into_paths(), &self.includes, &self.base()?)?.descriptor_set)
+    }
+
+    fn base(&self) -> Result<PathBuf> {
+        self.base.clone().map_or_else(cargo::package_folder, Ok)
+    }
+
     fn checked(&self) -> Result {
         self.mistake.as_ref().map_or(Ok(()), |mistake| Err(Error::new(mistake)))
     }
@@ -286,7 +310,7 @@ impl Config {
         let output = generate::generate(descriptor_set, &self.options)?;
         cargo::warn(&output.warnings);
         let folder = match &self.out_dir {
-            Some(folder) => cargo::package_folder()?.join(folder),
+            Some(folder) => self.base()?.join(folder),
             None => cargo::out_dir()?,
         };
         for file in &output.files {
@@ -295,7 +319,7 @@ impl Config {
             cargo::write_if_changed(&path, file.content.as_bytes())?;
         }
         if let Some(path) = &self.descriptor_set_out {
-            cargo::write_if_changed(&cargo::package_folder()?.join(path), &output.descriptor_set)?;
+            cargo::write_if_changed(&self.base()?.join(path), &output.descriptor_set)?;
         }
         Ok(())
     }

@@ -27,13 +27,20 @@ struct Inner {
 
 /// A span of a proto file.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    file: String,
-    line: usize,
-    column: usize,
-    source_line: String,
-    width: usize,
-    label: Option<String>,
+#[non_exhaustive]
+pub struct Place {
+    /// The path, as short as it can be shown.
+    pub file: String,
+    /// Counted from 1.
+    pub line: usize,
+    /// Counted from 1, in characters.
+    pub column: usize,
+    /// The whole line; empty if the source is not at hand.
+    pub source_line: String,
+    /// Characters from the column on that are meant; at least 1.
+    pub width: usize,
+    /// Words to stand beside the spot.
+    pub label: Option<String>,
 }
 
 impl Error {
@@ -72,6 +79,26 @@ impl Error {
     pub(crate) fn with_cause(mut self, cause: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.inner.cause = Some(Box::new(cause));
         self
+    }
+
+    /// What is wrong, in one line without the place.
+    pub fn message(&self) -> &str {
+        &self.inner.what
+    }
+
+    /// The spot in a proto file that the error is about.
+    pub fn place(&self) -> Option<&Place> {
+        self.inner.places.first()
+    }
+
+    /// What else is known about it.
+    pub fn notes(&self) -> impl Iterator<Item = &str> {
+        self.inner.notes.iter().map(String::as_str)
+    }
+
+    /// What to do about it.
+    pub fn next_step(&self) -> Option<&str> {
+        self.inner.next.as_deref()
     }
 
     /// Where in a proto file the error is: the file, and line and column, both counted from 1.

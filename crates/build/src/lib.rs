@@ -53,7 +53,7 @@ mod source;
 mod tree;
 
 pub use config::{Codec, Config, GeneratedFile, ProtoFiles, configure};
-pub use error::{Error, Result};
+pub use error::{Error, Place, Result};
 
 /// Compiles `.proto` files with the default options into the file that `peregrine::include_proto!()` includes.
 ///

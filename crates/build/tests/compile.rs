@@ -189,3 +189,26 @@ fn options_that_make_no_sense_are_errors() {
     }
     assert!("prots".parse::<Codec>().is_err());
 }
+
+#[test]
+fn a_descriptor_set_keeps_comments_and_reads_like_a_build() {
+    let folder = protos(&[("a.proto", GREETER)]);
+    let config = || configure().relative_to(folder.path());
+    let set = config().descriptor_set("a.proto").unwrap();
+    let decoded = FileDescriptorSet::decode(set.as_slice()).unwrap();
+    assert!(decoded.file[0].source_code_info.is_some());
+    let text = config().generate(&set).unwrap().remove(0).content;
+    assert_has(&text, "pub trait S");
+    assert_has(&text, "/// Doc.");
+}
+
+#[test]
+fn an_error_can_be_taken_apart() {
+    let folder = protos(&[("a.proto", "syntax = \"proto3\";\nmessage M { Nix n = 1; }\n")]);
+    let error = configure().relative_to(folder.path()).descriptor_set("a.proto").unwrap_err();
+    assert!(error.message().contains("Nix"), "{error}");
+    let place = error.place().unwrap();
+    assert_eq!((place.line, place.column, place.width), (2, 13, 3));
+    assert_eq!(place.source_line, "message M { Nix n = 1; }");
+    assert!(error.next_step().is_some());
+}
