@@ -1,0 +1,58 @@
+//! Flags for connecting and for headers: the same for every command that talks to a server.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Args;
+
+use super::value;
+
+/// Whom to talk to and how.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Connecting")]
+pub(crate) struct ConnectArgs {
+    /// No TLS, whatever the address
+    #[arg(long, conflicts_with = "tls")]
+    pub(crate) plaintext: bool,
+
+    /// TLS, whatever the address (arrives with the next release)
+    #[arg(long)]
+    pub(crate) tls: bool,
+
+    /// Certificates to trust, PEM (with TLS)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+
+    /// Our certificate chain, PEM (with TLS)
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// Key of our certificate, PEM (with TLS)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+
+    /// The `:authority` to send instead of the address
+    #[arg(long, value_name = "NAME")]
+    pub(crate) authority: Option<String>,
+
+    /// The name that the server's certificate must have (with TLS)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server_name: Option<String>,
+
+    /// Give up connecting after this long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::duration)]
+    pub(crate) connect_timeout: Duration,
+}
+
+/// Request headers.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Headers")]
+pub(crate) struct HeaderArgs {
+    /// A request header, `name: value`; `${VAR}` is replaced from the environment, the value of a `-bin` name
+    /// is base64
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+
+    /// A header for the reflection calls only
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) reflect_header: Vec<String>,
+}

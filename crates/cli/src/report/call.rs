@@ -1,0 +1,150 @@
+//! Reports of connections that could not be made and of calls that failed.
+
+use std::{error::Error as _, time::Duration};
+
+use peregrine_core::{Code, Error, MetadataValue, Phase, Status};
+use serde_json::{Map, Value, json};
+
+use super::{Kind, Report, causes, details};
+use crate::{
+    exit::Exit,
+    target::{Reason, Target},
+};
+
+/// A connection that could not be made.
+pub(crate) fn connect(error: &Error, target: Option<&Target>) -> Report {
+    let mut report =
+        Report::new(Kind::Connect, Exit::Connect, error.to_string()).fact("phase", error.phase());
+    if let Some(elapsed) = error.elapsed() {
+        report = report.fact("after", format!("{elapsed:.1?}"));
+    }
+    if error.attempt() > 1 {
+        report = report.fact("attempt", error.attempt());
+    }
+    for cause in news(&error.to_string(), causes(error)) {
+        report = report.fact("cause", cause);
+    }
+    if let Some(hint) = error.hint() {
+        report = report.next(hint);
+    }
+    let guessed = target.is_some_and(|target| target.reason == Reason::Loopback);
+    let tls_suspected =
+        error.message().contains("TLS") || error.hint().is_some_and(|hint| hint.contains("TLS"));
+    if guessed && error.phase() == Phase::Http2Start && tls_suspected {
+        report =
+            report.next("plaintext was chosen because the address is on this machine; https:// means TLS");
+    }
+    report
+}
+
+/// A call whose time was up before there was a connection to make it on.
+pub(crate) fn out_of_time(error: &Error, timeout: Duration) -> Report {
+    let code = Code::DeadlineExceeded;
+    let number = code.value() as u8;
+    let headline = format!("{code}: {timeout:.1?} went by while connecting");
+    Report::new(Kind::Call, Exit::Call(number), headline)
+        .fact("status", format!("{code} ({number})"))
+        .fact("phase", error.phase())
+        .fact("cause", error)
+        .fact("spent", format!("connecting {timeout:.1?}, calling nothing"))
+        .next("give it more time with --timeout")
+        .data("grpc", json!({"code": number, "name": code.name(), "message": error.to_string()}))
+}
+
+/// A call that ended with `status`. `doing` says what was being done, for the headline.
+pub(crate) fn status(status: &Status, doing: &str) -> Report {
+    if let Some(error) = connection_failure(status) {
+        return connect(error, None);
+    }
+    let code = status.code();
+    let number = code.value() as u8;
+    let headline = if status.message().is_empty() {
+        format!("{doing}: {code}")
+    } else {
+        format!("{doing}: {code}: {}", status.message())
+    };
+    let mut report =
+        Report::new(Kind::Call, Exit::Call(number), headline).fact("status", format!("{code} ({number})"));
+    for cause in news(status.message(), causes(status)) {
+        report = report.fact("cause", cause);
+    }
+    let mut data = json!({"code": number, "name": code.name(), "message": status.message()});
+    let decoded = details::decode(status.details());
+    for detail in &decoded {
+        report = report.fact("detail", detail.text());
+    }
+    if !decoded.is_empty() {
+        data["details"] = decoded.iter().map(details::Detail::json).collect();
+    }
+    let trailers = trailers(status);
+    if !trailers.is_empty() {
+        data["trailers"] = Value::Object(trailers);
+    }
+    if let Some(step) = next_step(code, status) {
+        report = report.next(step);
+    }
+    report.data("grpc", data)
+}
+
+/// The causes that say more than the headline and the causes before them: wrappers tend to repeat what they wrap.
+fn news(headline: &str, causes: Vec<String>) -> Vec<String> {
+    let mut said = headline.to_lowercase();
+    let mut news = Vec::new();
+    for cause in causes {
+        let folded = cause.to_lowercase();
+        if !said.contains(&folded) {
+            said.push('\n');
+            said.push_str(&folded);
+            news.push(cause);
+        }
+    }
+    news
+}
+
+/// The connection that was never there, if that is why the call failed.
+fn connection_failure(status: &Status) -> Option<&Error> {
+    let mut source = status.source();
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<Error>() {
+            let never_there = matches!(
+                error.phase(),
+                Phase::Config | Phase::Resolve | Phase::Connect | Phase::Tls | Phase::Http2Start
+            );
+            return never_there.then_some(error);
+        }
+        source = error.source();
+    }
+    None
+}
+
+fn trailers(status: &Status) -> Map<String, Value> {
+    status
+        .metadata()
+        .iter()
+        .filter(|(name, _)| *name != "grpc-status-details-bin")
+        .map(|(name, value)| (name.to_owned(), metadata_text(value).into()))
+        .collect()
+}
+
+/// A metadata value as text: base64 if it is bytes.
+pub(crate) fn metadata_text(value: MetadataValue<'_>) -> String {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    match value {
+        MetadataValue::Ascii(text) => text.to_owned(),
+        MetadataValue::Binary(bytes) => STANDARD.encode(bytes),
+    }
+}
+
+fn next_step(code: Code, status: &Status) -> Option<&'static str> {
+    match code {
+        Code::Unauthenticated => Some("send credentials: -H 'authorization: Bearer ${TOKEN}'"),
+        Code::DeadlineExceeded => {
+            Some("give it more time with --timeout, or see with -v where the time went")
+        }
+        Code::Unavailable if status.source().is_some() => Some(
+            "the connection broke during the call: has the server ended? its log may say why; then try again",
+        ),
+        Code::Unimplemented => Some("`peregrine list` shows what the server says it has"),
+        _ => None,
+    }
+}
