@@ -5,6 +5,7 @@
 
 mod bodies;
 mod cancellation;
+mod channels;
 mod deadlines;
 mod heads;
 mod limits;
@@ -28,7 +29,11 @@ const MODES: [Execution; 3] = [Execution::Inline, Execution::Spawn, Execution::A
 fn in_each_mode(test: impl AsyncFn(Stage)) {
     for mode in MODES {
         let _named = NamedOnPanic(mode);
-        virtual_time(test(Stage::new(mode)));
+        let stage = Stage::new(mode);
+        let journal = Arc::downgrade(&stage.journal);
+        virtual_time(test(stage));
+        // Every call and the service hold a share, so none of them is left in a pool, a memo or a cycle.
+        assert_eq!(journal.strong_count(), 0, "calls or services are left behind");
     }
 }
 

@@ -6,10 +6,12 @@
 //!
 //! Helpers for gRPC calls stand on top: [`Peer::request`] and [`Peer::reply`].
 
+mod config;
 mod received;
 mod reply;
+mod windows;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,53 +22,17 @@ use peregrine_http2::hpack::{Decoder, Encoder};
 use peregrine_http2::{ErrorCode, Field, StreamId};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+pub use self::config::PeerConfig;
 pub use self::received::{Fields, Received};
 pub use self::reply::{Ending, Reply};
+use self::windows::Windows;
 use crate::pipe::PipeEnd;
 
 /// What a client sends first (RFC 9113 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A window as it is before anyone changes it (RFC 9113 6.9.2).
-const DEFAULT_WINDOW: i64 = 65_535;
-
 /// The largest payload that every server takes (RFC 9113 4.2).
 const MAX_FRAME: usize = 16_384;
-
-/// How a peer begins and what it does by itself.
-#[derive(Clone, Debug)]
-pub struct PeerConfig {
-    /// Sent right behind the preface.
-    pub settings: Vec<Setting>,
-    /// Added to the connection's window at the start, in bytes; 0 sends nothing.
-    pub connection_window: u32,
-    /// Whether SETTINGS are acknowledged.
-    pub answer_settings: bool,
-    /// Whether PINGs are answered.
-    pub answer_pings: bool,
-    /// Whether the window of each DATA frame is given back when the frame is read.
-    pub refill_windows: bool,
-}
-
-impl Default for PeerConfig {
-    /// Windows so large that flow control does not show; answers what has to be answered.
-    fn default() -> Self {
-        Self::with_stream_window(0x7fff_ffff)
-    }
-}
-
-impl PeerConfig {
-    /// A peer that lets the server send so many bytes on each stream before it gives more.
-    pub fn with_stream_window(bytes: u32) -> Self {
-        Self {
-            settings: vec![Setting::EnablePush(0), Setting::InitialWindowSize(bytes)],
-            connection_window: 1 << 30,
-            answer_settings: true,
-            answer_pings: true,
-            refill_windows: false,
-        }
-    }
-}
 
 /// A scripted HTTP/2 client over `IO`.
 pub struct Peer<IO = PipeEnd> {
@@ -218,7 +184,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
     pub fn open(&mut self) -> StreamId {
         let stream = self.next_stream;
         self.next_stream = stream.next().expect("a test does not use up the ids");
-        self.windows.streams.insert(stream, self.windows.initial);
+        self.windows.open(stream);
         stream
     }
 
@@ -274,7 +240,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
 
     /// What the server lets this side still send on a stream; negative after it has shrunk its window.
     pub fn window(&self, stream: StreamId) -> i64 {
-        self.windows.streams.get(&stream).copied().unwrap_or(self.windows.initial)
+        self.windows.of(stream)
     }
 
     // Receiving.
@@ -417,55 +383,6 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
         }
         // The server may be gone by now; what it had said is still worth reading.
         let _ = self.try_send_bytes(&bytes).await;
-    }
-}
-
-/// What the server lets this side send.
-#[derive(Debug)]
-struct Windows {
-    initial: i64,
-    connection: i64,
-    streams: HashMap<StreamId, i64>,
-}
-
-impl Default for Windows {
-    fn default() -> Self {
-        Self { initial: DEFAULT_WINDOW, connection: DEFAULT_WINDOW, streams: HashMap::new() }
-    }
-}
-
-impl Windows {
-    fn room(&self, stream: StreamId) -> usize {
-        let window = self.streams.get(&stream).copied().unwrap_or(self.initial);
-        usize::try_from(window.min(self.connection)).unwrap_or(0)
-    }
-
-    fn on_sent(&mut self, stream: StreamId, bytes: usize) {
-        let initial = self.initial;
-        *self.streams.entry(stream).or_insert(initial) -= bytes as i64;
-        self.connection -= bytes as i64;
-    }
-
-    fn on_received(&mut self, frame: &Received) {
-        match frame {
-            Received::WindowUpdate { stream, increment } if stream.is_connection() => {
-                self.connection += i64::from(*increment);
-            }
-            Received::WindowUpdate { stream, increment } => {
-                let initial = self.initial;
-                *self.streams.entry(*stream).or_insert(initial) += i64::from(*increment);
-            }
-            Received::Settings(settings) => {
-                for setting in settings {
-                    if let Setting::InitialWindowSize(bytes) = setting {
-                        let change = i64::from(*bytes) - self.initial;
-                        self.initial += change;
-                        self.streams.values_mut().for_each(|window| *window += change);
-                    }
-                }
-            }
-            _ => {}
-        }
     }
 }
 

@@ -157,3 +157,56 @@ fn percent_decoded(bytes: &[u8]) -> String {
     }
     String::from_utf8(out).expect("grpc-message is UTF-8")
 }
+
+#[cfg(test)]
+mod tests {
+    use peregrine_http2::StreamId;
+
+    use super::*;
+    use crate::peer::message;
+
+    const STREAM: StreamId = StreamId::FIRST_CLIENT;
+
+    fn headers(fields: &[(&str, &str)], end_stream: bool) -> Received {
+        let fields =
+            fields.iter().map(|(name, value)| (name.to_string(), value.to_string().into())).collect();
+        Received::Headers { stream: STREAM, fields, end_stream }
+    }
+
+    fn data(bytes: &[u8]) -> Received {
+        Received::Data { stream: STREAM, data: Bytes::copy_from_slice(bytes), end_stream: false }
+    }
+
+    #[test]
+    fn a_reply_is_put_together_from_its_frames() {
+        let mut reply = Reply::default();
+        let body = [message(b"one"), message(b"two")].concat();
+        reply.on_frame(headers(&[(":status", "200"), ("x-first", "1")], false));
+        reply.on_frame(data(&body[..10]));
+        assert_eq!((reply.texts(), &reply.rest[..]), (vec!["one"], &body[8..10]));
+        reply.on_frame(data(&body[10..]));
+        reply.on_frame(headers(&[("grpc-status", "5"), ("grpc-message", "50%25 of %E2%98%BA%2")], true));
+        assert_eq!(reply.status(), (5, "50% of \u{263a}%2".to_owned()));
+        assert_eq!((reply.texts(), reply.data_frames.len()), (vec!["one", "two"], 2));
+        assert_eq!((reply.head_value("x-first"), reply.trailer_value("x-first")), (Some("1"), None));
+        assert!(reply.is_over() && !reply.is_trailers_only());
+    }
+
+    #[test]
+    fn one_block_is_head_and_trailers() {
+        let mut reply = Reply::default();
+        reply.on_frame(headers(&[(":status", "200"), ("grpc-status", "0")], true));
+        assert!(reply.is_trailers_only());
+        assert_eq!((reply.http_status(), reply.code()), (200, 0));
+    }
+
+    #[test]
+    fn a_reset_and_a_closed_connection_end_a_reply_too() {
+        let mut reply = Reply::default();
+        reply.on_frame(Received::Reset { stream: STREAM, code: ErrorCode::CANCEL });
+        assert_eq!(reply.ending, Some(Ending::Reset(ErrorCode::CANCEL)));
+        let mut reply = Reply::default();
+        reply.on_closed();
+        assert_eq!(reply.ending, Some(Ending::Closed));
+    }
+}
