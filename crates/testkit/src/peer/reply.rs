@@ -91,6 +91,9 @@ impl Reply {
                 if self.head_seen {
                     assert!(self.trailers.is_none(), "a third header block");
                     assert!(end_stream, "trailers without END_STREAM");
+                    // RFC 9113 8.1
+                    let pseudo = fields.iter().find(|(name, _)| name.starts_with(':'));
+                    assert_eq!(pseudo, None, "a pseudo-header field in trailers");
                     self.trailers = Some(fields);
                 } else {
                     self.head_seen = true;
