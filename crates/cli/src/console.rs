@@ -4,7 +4,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::style::Style;
+use crate::{args::OutputFormat, style::Style};
 
 /// The two outputs of a command.
 pub(crate) struct Console {
@@ -12,18 +12,29 @@ pub(crate) struct Console {
     pub(crate) out: Output,
     /// Everything said to a person: headers, notes, errors.
     pub(crate) err: Output,
+    /// How notes and errors are written.
+    pub(crate) format: OutputFormat,
 }
 
 impl Console {
     /// The process's own streams. Colour goes to a terminal only, and neither with `--no-color` nor when
     /// `NO_COLOR` is set to anything.
-    pub(crate) fn of_process(no_color: bool) -> Self {
+    pub(crate) fn of_process(no_color: bool, format: OutputFormat) -> Self {
         let allowed = !no_color && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let (out, err) = (io::stdout(), io::stderr());
         let (out_terminal, err_terminal) = (out.is_terminal(), err.is_terminal());
         Self {
             out: Output::new(Box::new(out), out_terminal, allowed && out_terminal),
             err: Output::new(Box::new(err), err_terminal, allowed && err_terminal),
+            format,
+        }
+    }
+
+    /// Says something on the side.
+    pub(crate) fn note(&mut self, text: impl std::fmt::Display) -> io::Result<()> {
+        match self.format {
+            OutputFormat::Text => writeln!(self.err, "note: {text}"),
+            OutputFormat::Json => writeln!(self.err, "{}", serde_json::json!({"note": text.to_string()})),
         }
     }
 }
@@ -96,6 +107,7 @@ pub(crate) mod testing {
         let console = Console {
             out: Output::new(Box::new(out.clone()), false, false),
             err: Output::new(Box::new(err.clone()), false, false),
+            format: OutputFormat::Text,
         };
         (console, out, err)
     }

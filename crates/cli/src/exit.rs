@@ -7,8 +7,8 @@
 pub(crate) enum Exit {
     /// Everything asked for was done.
     Ok,
-    /// The command worked and what it looked for is there: a service that is not serving, a generated file
-    /// that is stale.
+    /// The command worked and what it looked for is there (a service that is not serving, a generated file that is
+    /// stale), or the machine it runs on refused something.
     Finding,
     /// The command line, or a file or JSON text it names, cannot be used as it is.
     Usage,
@@ -41,7 +41,8 @@ impl Exit {
 pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done
-    1  a finding: a service that is not serving, a generated file that is stale
+    1  a finding (a service that is not serving, a generated file that is stale), or this machine
+       refused (a port in use, a full disk)
     2  usage: the command line, or a file or JSON text that it names, does not fit
     3  cannot connect, or the peer does not speak gRPC
    64  plus the status code of a failed call: 68 is DEADLINE_EXCEEDED (4), 69 NOT_FOUND (5),

@@ -44,14 +44,13 @@ fn run(arguments: &[OsString]) -> Exit {
         Ok(cli) => cli,
         Err(error) => return refuse(&error, early),
     };
-    let mut console = Console::of_process(cli.global.no_color);
-    let format = cli.global.output;
+    let mut console = Console::of_process(cli.global.no_color, cli.global.output);
     let result = command::run(cli, &mut console);
     let flushed = console.out.flush().map_err(Report::from);
     match result.and_then(|exit| flushed.map(|()| exit)) {
         Ok(exit) => exit,
         Err(report) => {
-            report.print(&mut console.err, format);
+            report.print(&mut console.err, console.format);
             report.exit()
         }
     }
@@ -65,13 +64,13 @@ fn refuse(error: &clap::Error, early: Early) -> Exit {
         return Exit::Ok;
     }
     if early.json {
-        let mut console = Console::of_process(true);
+        let mut console = Console::of_process(true, OutputFormat::Json);
         let text = error.render().to_string();
         let mut lines = text.lines();
         let headline = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         let rest: Vec<_> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
         let report = Report::usage(headline).fact("detail", rest.join("\n"));
-        report.print(&mut console.err, OutputFormat::Json);
+        report.print(&mut console.err, console.format);
     } else {
         let _ = error.print();
     }

@@ -38,7 +38,7 @@ pub(super) async fn services(
         writeln!(console.out, "{name}")?;
     }
     if names.is_empty() {
-        writeln!(console.err, "note: there are no services")?;
+        console.note("there are no services")?;
     }
     Ok(Exit::Ok)
 }

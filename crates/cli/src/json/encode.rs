@@ -48,6 +48,7 @@ pub(crate) fn encode(message: &DynamicMessage, options: EncodeOptions) -> Encode
         writer: Writer::new(options.layout),
         emit_defaults: options.emit_defaults,
         path: Vec::new(),
+        any_depth: 0,
         unknown: Vec::new(),
         missing_types: Vec::new(),
     };
@@ -59,9 +60,15 @@ struct Encoder {
     writer: Writer,
     emit_defaults: bool,
     path: Vec<String>,
+    /// How many `Any` we are inside of.
+    any_depth: usize,
     unknown: Vec<Unknown>,
     missing_types: Vec<String>,
 }
+
+/// Messages packed into each other that are unpacked. A protobuf decoder's own limit starts anew inside of each
+/// `Any`, so without this one a small reply could nest deeper than the stack reaches.
+const MAX_ANY_DEPTH: usize = 16;
 
 impl Encoder {
     fn message(&mut self, message: &DynamicMessage) {
@@ -192,17 +199,19 @@ impl Encoder {
             self.writer.key("value");
             return self.writer.string(&STANDARD.encode(bytes));
         };
-        match DynamicMessage::decode(descriptor, bytes.clone()) {
-            Err(_) => {
-                self.writer.key("value");
-                self.writer.string(&STANDARD.encode(bytes));
-            }
-            Ok(inner) if well_known::form(name) == Form::Fields => self.members(&inner),
-            Ok(inner) => {
-                self.writer.key("value");
-                self.message(&inner);
-            }
+        let decoded = DynamicMessage::decode(descriptor, bytes.clone()).ok();
+        let Some(inner) = decoded.filter(|_| self.any_depth < MAX_ANY_DEPTH) else {
+            self.writer.key("value");
+            return self.writer.string(&STANDARD.encode(bytes));
+        };
+        self.any_depth += 1;
+        if well_known::form(name) == Form::Fields {
+            self.members(&inner);
+        } else {
+            self.writer.key("value");
+            self.message(&inner);
         }
+        self.any_depth -= 1;
     }
 
     fn describe_unknown(&self, field: &UnknownField) -> Unknown {

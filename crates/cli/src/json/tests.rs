@@ -201,6 +201,19 @@ fn an_any_of_an_unknown_type_keeps_its_bytes() {
 }
 
 #[test]
+fn messages_packed_into_each_other_do_not_reach_the_stack() {
+    let mut bytes = Vec::new();
+    for _ in 0..3_000 {
+        let any = prost_types::Any { type_url: "x/test.v1.WellKnown".into(), value: bytes };
+        bytes = Vec::new();
+        prost::encoding::message::encode(7, &any, &mut bytes);
+    }
+    let message = DynamicMessage::decode(message("WellKnown"), bytes.as_slice()).unwrap();
+    let text = written(&message).text;
+    assert_eq!(text.matches("@type").count(), 17, "{} characters", text.len());
+}
+
+#[test]
 fn defaults_are_shown_on_request() {
     let number = DynamicMessage::new(message("Number"));
     assert_eq!(

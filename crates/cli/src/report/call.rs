@@ -13,6 +13,13 @@ use crate::{
 
 /// A connection that could not be made.
 pub(crate) fn connect(error: &Error, target: Option<&Target>) -> Report {
+    if error.phase() == Phase::Config {
+        let report = Report::usage(error.to_string());
+        return match error.hint() {
+            Some(hint) => report.next(hint),
+            None => report,
+        };
+    }
     let mut report =
         Report::new(Kind::Connect, Exit::Connect, error.to_string()).fact("phase", error.phase());
     if let Some(elapsed) = error.elapsed() {

@@ -235,6 +235,30 @@ fn reflection_tells_the_whole_schema() {
 }
 
 #[test]
+fn a_unix_socket_is_a_server_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::on_unix(folder.path());
+    let proto = file("proto/everything.proto");
+    let run = call(&server, "Echo", &["--proto", &proto, "-d", "{\"flag\": true}"]).expect(0);
+    assert_eq!(run.out, "{\"flag\":true}\n");
+}
+
+#[test]
+fn notes_are_data_with_output_json() {
+    let server = TestServer::start();
+    let echo = ["-d", "{\"name\": \"extra\", \"new\": 1}", "--allow-unknown-fields", "-o", "json"];
+    let run = call(&server, "Echo", &echo).expect(0);
+    let notes: Vec<serde_json::Value> =
+        run.err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(notes.len(), 2, "{}", run.err);
+    assert_eq!(notes[0]["note"], "the field `new` is not in the schema and was skipped");
+    // From stdin, where fields are skipped while the call runs.
+    let sum = ["call", &server.address, "test.v1.Everything/Sum", "--allow-unknown-fields", "-d", "@"];
+    let run = peregrine_with_input(&sum, b"{\"value\": 1, \"new\": 2}").expect(0);
+    assert_eq!((run.out.as_str(), run.err.lines().count()), ("{\"value\":1}\n", 1));
+}
+
+#[test]
 fn health_is_asked_and_decides_the_exit_code() {
     let server = TestServer::start();
     assert_eq!(peregrine(&["health", &server.address]).expect(0).out, "SERVING\n");

@@ -1,11 +1,15 @@
 //! `gen`: code from protos, the check for CI, and the plug-in.
 
-use std::fs;
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
 
 use prost::Message;
 use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
 
-use crate::process::{file, peregrine};
+use crate::process::{command, file, peregrine};
 
 const PROTO: &str = "syntax = \"proto3\";\npackage a.v1;\nmessage Ask { string text = 1; }\nservice Asker { rpc Go(Ask) returns (Ask); }\n";
 
@@ -78,18 +82,19 @@ fn protoc_is_answered_in_its_own_protocol() {
         proto_file: compiled.file,
         compiler_version: None,
     };
-    let out = plugin(&request.encode_to_vec());
+    let out = plugin(command(&["gen", "--plugin"]), &request.encode_to_vec());
     let response = CodeGeneratorResponse::decode(out.as_slice()).unwrap();
     assert_eq!(response.error.unwrap_or_default(), "");
     assert!(response.file[0].content().contains("ProstCodec"));
+    // The same under the name that protoc and buf look for.
+    let named = folder.path().join("protoc-gen-peregrine");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_peregrine"), &named).unwrap();
+    assert_eq!(plugin(Command::new(named), &request.encode_to_vec()), out);
     peregrine(&["gen", "--plugin", "a.proto"]).expect(2);
 }
 
 /// Runs the plug-in; its output is bytes.
-fn plugin(request: &[u8]) -> Vec<u8> {
-    use std::{io::Write, process::Stdio};
-
-    let mut command = crate::process::command(&["gen", "--plugin"]);
+fn plugin(mut command: Command, request: &[u8]) -> Vec<u8> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(request).unwrap();
     let output = child.wait_with_output().unwrap();

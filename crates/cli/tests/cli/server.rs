@@ -1,7 +1,13 @@
 //! A server of `test.v1.Everything` in the test's own process, without generated code: handlers work on message
 //! bytes, and the name in a request chooses what goes wrong.
 
-use std::{pin::Pin, sync::Arc, thread};
+use std::{
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use peregrine::{
@@ -13,11 +19,14 @@ use peregrine_core::{
     Streaming, channel,
 };
 use peregrine_server::{
-    Server,
+    IntoListener, Server,
     service::{CallSlot, Service, bidi_slot, client_streaming_slot, server_streaming_slot, unary_slot},
 };
 use prost::Message;
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{
+    net::{TcpListener, UnixListener},
+    sync::oneshot,
+};
 
 use crate::process::file;
 
@@ -46,39 +55,52 @@ pub(crate) struct TestServer {
 impl TestServer {
     /// With health and reflection.
     pub(crate) fn start() -> Self {
-        Self::start_with(|server, everything| {
+        let mount = |server: Server, everything| {
             let health = Health::new();
             health.set("test.v1.Down", ServingStatus::NotServing);
             let server = server.add_service(everything).add_service(health.service());
             Reflection::of(&server).unwrap().mount(server)
-        })
+        };
+        Self::start_with(mount, None)
+    }
+
+    /// On a Unix socket in this folder.
+    pub(crate) fn on_unix(folder: &Path) -> Self {
+        Self::start_with(Server::add_service, Some(folder.join("test.sock")))
     }
 
     /// With the service alone.
     pub(crate) fn bare() -> Self {
-        Self::start_with(Server::add_service)
+        Self::start_with(Server::add_service, None)
     }
 
-    fn start_with(mount: fn(Server, Everything) -> Server) -> Self {
+    fn start_with(mount: fn(Server, Everything) -> Server, socket: Option<PathBuf>) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
         let (sender, address) = std::sync::mpsc::channel();
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                sender.send(listener.local_addr().unwrap().to_string()).unwrap();
-                let server = mount(Server::builder(), Everything::new());
-                server
-                    .shutdown_grace(std::time::Duration::ZERO)
-                    .serve_with_shutdown(listener, async {
-                        let _ = stopped.await;
-                    })
-                    .await
-                    .unwrap();
+                let server = mount(Server::builder(), Everything::new()).shutdown_grace(Duration::ZERO);
+                if let Some(path) = socket {
+                    let listener = UnixListener::bind(&path).unwrap();
+                    sender.send(format!("unix:{}", path.display())).unwrap();
+                    serve(server, listener, stopped).await;
+                } else {
+                    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                    sender.send(listener.local_addr().unwrap().to_string()).unwrap();
+                    serve(server, listener, stopped).await;
+                }
             });
         });
         Self { address: address.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
     }
+}
+
+async fn serve(server: Server, listener: impl IntoListener, stopped: oneshot::Receiver<()>) {
+    let stopped = async {
+        let _ = stopped.await;
+    };
+    server.serve_with_shutdown(listener, stopped).await.unwrap();
 }
 
 impl Drop for TestServer {

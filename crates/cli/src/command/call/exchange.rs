@@ -4,7 +4,8 @@
 //! trailers apart from each other, each with its time. How many messages a shape may have is checked here.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
     time::{Duration, Instant},
 };
 
@@ -56,6 +57,8 @@ struct Passed {
     received: Cell<u64>,
     /// Size of the largest request message, in bytes.
     largest: Cell<usize>,
+    /// Paths of request fields that were skipped; said when the call is over, since the replies have the console.
+    skipped: RefCell<BTreeSet<String>>,
 }
 
 impl Exchange<'_> {
@@ -94,6 +97,9 @@ impl Exchange<'_> {
             outcome = both(feed, receive) => outcome?,
             () = runtime::interrupt() => return Err(passed.facts(runtime::interrupted(), &method)),
         };
+        for path in passed.skipped.take() {
+            console.note(super::skipped(&path))?;
+        }
         outcome.into_result(&method, connection, &passed)
     }
 }
@@ -220,6 +226,7 @@ async fn feed(
             while let Some(text) = input.next_text().await? {
                 let message = text.decode(descriptor, options, &mut *source.lock().await).await?;
                 passed.on_sending(&message.bytes);
+                passed.skipped.borrow_mut().extend(message.ignored);
                 if sender.send(message.bytes).await.is_err() {
                     return Ok(());
                 }

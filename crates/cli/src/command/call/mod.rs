@@ -68,7 +68,7 @@ async fn requests(
 ) -> Result<Requests, Report> {
     let streaming = method.is_client_streaming();
     if input.reads_stdin() && std::io::stdin().is_terminal() {
-        writeln!(console.err, "note: reading JSON from the terminal; Ctrl-D ends it")?;
+        console.note("reading JSON from the terminal; Ctrl-D ends it")?;
     }
     if streaming && input.reads_stdin() {
         return Ok(Requests::Live(input, options));
@@ -79,7 +79,7 @@ async fn requests(
     while let Some(text) = input.next_text().await? {
         let message = text.decode(&method.input(), options, source).await?;
         for path in &message.ignored {
-            writeln!(console.err, "note: the field `{path}` is not in the schema and was skipped")?;
+            console.note(skipped(path))?;
         }
         messages.push(message.bytes);
     }
@@ -103,6 +103,11 @@ async fn requests(
         }
     }
     Ok(Requests::Ready(messages))
+}
+
+/// What is said about a field that `--allow-unknown-fields` left out.
+fn skipped(path: &str) -> String {
+    format!("the field `{path}` is not in the schema and was skipped")
 }
 
 async fn exchange(

@@ -50,7 +50,7 @@ impl<'s> Replies<'s> {
         }
         writeln!(console.out, "{}", encoded.text)?;
         console.out.flush()?;
-        self.note_gaps(&encoded, &mut console.err)
+        self.note_gaps(&encoded, console)
     }
 
     fn decode(&self, bytes: &Bytes) -> Result<DynamicMessage, Report> {
@@ -78,21 +78,22 @@ impl<'s> Replies<'s> {
         Ok(learned)
     }
 
-    fn note_gaps(&mut self, encoded: &Encoded, err: &mut Output) -> Result<(), Report> {
+    fn note_gaps(&mut self, encoded: &Encoded, console: &mut Console) -> Result<(), Report> {
         for unknown in &encoded.unknown {
             let place =
                 if unknown.path.is_empty() { "the reply".to_owned() } else { format!("`{}`", unknown.path) };
-            if self.noted.insert(format!("{place} {}", unknown.number)) {
-                let (number, bytes) = (unknown.number, unknown.bytes);
-                writeln!(
-                    err,
-                    "note: {place} has a field {number} ({bytes} bytes) that the schema does not know"
-                )?;
+            let (number, bytes) = (unknown.number, unknown.bytes);
+            if self.noted.insert(format!("{place} {number}")) {
+                console.note(format_args!(
+                    "{place} has a field {number} ({bytes} bytes) that the schema does not know"
+                ))?;
             }
         }
         for name in &encoded.missing_types {
             if self.noted.insert(name.clone()) {
-                writeln!(err, "note: the schema has no message `{name}`; its bytes are shown as base64")?;
+                console.note(format_args!(
+                    "the schema has no message `{name}`; its bytes are shown as base64"
+                ))?;
             }
         }
         Ok(())

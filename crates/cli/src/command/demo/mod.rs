@@ -149,7 +149,7 @@ async fn show(
 fn said(report: &ShutdownReport, console: &mut Console) -> Result<Exit, Report> {
     if !report.is_clean() {
         let calls = report::counted(report.cut_calls, "call");
-        writeln!(console.err, "note: cut after {GRACE:.0?}: {calls}")?;
+        console.note(format_args!("cut after {GRACE:.0?}: {calls}"))?;
     }
     Ok(Exit::Ok)
 }
