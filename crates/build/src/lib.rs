@@ -19,6 +19,7 @@
 //!
 //! - messages and enums, made by the codec's own generator ([`Codec`]), with `bytes` fields as `Bytes`;
 //! - for `service Greeter` the trait `Greeter` to implement, `GreeterServer` to mount and `GreeterClient` to call;
+//! - the well-known types that are imported, under `google::protobuf`;
 //! - at the root, `FILE_DESCRIPTOR_SET`: the descriptors of all files and their imports for reflection.
 //!
 //! # Names

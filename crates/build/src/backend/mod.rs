@@ -14,7 +14,7 @@ mod prost;
 use std::collections::HashMap;
 
 use crate::config::{Codec, Options};
-use crate::descriptor::Input;
+use crate::descriptor::{Input, is_well_known};
 use crate::error::{Error, Result};
 
 /// Generated messages and enums.
@@ -59,6 +59,12 @@ impl RustNames {
 
 /// Runs the generator of the chosen codec.
 pub(crate) fn generate(input: &Input, options: &Options) -> Result<Messages> {
+    let mut messages = run(input, options)?;
+    messages.packages.extend(well_known_types(input, options));
+    Ok(messages)
+}
+
+fn run(input: &Input, options: &Options) -> Result<Messages> {
     match options.codec {
         #[cfg(feature = "buffa")]
         Codec::Buffa => buffa::generate(input, options),
@@ -99,6 +105,25 @@ fn rpc_type_names(input: &Input) -> Vec<(String, String)> {
     names.sort();
     names.dedup();
     names
+}
+
+/// The well-known types under their proto path, `google::protobuf::Timestamp`, so that users can name them. Only those
+/// that the input imports something of.
+fn well_known_types(input: &Input, options: &Options) -> Option<Package> {
+    let rt = &options.runtime;
+    let imports = |file: &str| input.files.iter().any(|imported| imported.name() == file);
+    if is_extern("google.protobuf", options) || !input.files.iter().any(is_well_known) {
+        return None;
+    }
+    let types: syn::Item = match options.codec {
+        Codec::Buffa => syn::parse_quote!(pub use #rt::buffa_types::google::protobuf::*;),
+        Codec::Prost => syn::parse_quote!(pub use #rt::prost_types::*;),
+    };
+    let mut items = vec![types];
+    if options.codec == Codec::Buffa && imports("google/protobuf/descriptor.proto") {
+        items.push(syn::parse_quote!(pub use #rt::buffa_descriptor::generated::descriptor::*;));
+    }
+    Some(Package { module: ["google", "protobuf"].map(str::to_owned).to_vec(), items })
 }
 
 /// Whether a mapping of `extern_path` covers everything in `package`.

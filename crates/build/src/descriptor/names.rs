@@ -72,6 +72,7 @@ impl Renamed {
 #[derive(Clone, Copy)]
 enum Kind {
     Type,
+    Oneof,
     Value,
     EnumValue,
 }
@@ -83,12 +84,16 @@ fn sayable(name: &str, kind: Kind) -> String {
         let capitalized = name[..1].to_ascii_uppercase() + &name[1..];
         return if capitalized == "Self" { "Self_".to_owned() } else { capitalized };
     }
+    if matches!(kind, Kind::Oneof) && name.eq_ignore_ascii_case("self") {
+        // Its enum would be called `Self`.
+        return "self_oneof".to_owned();
+    }
     if name.is_empty() || name.bytes().any(|byte| byte != b'_') {
         return name.to_owned();
     }
     let word = match kind {
         Kind::Type => "Underscore",
-        Kind::Value => "underscore",
+        Kind::Oneof | Kind::Value => "underscore",
         Kind::EnumValue => "UNDERSCORE",
     };
     if name.len() == 1 { word.to_owned() } else { format!("{word}{}", name.len()) }
@@ -128,7 +133,7 @@ fn rename_message(message: &mut DescriptorProto, scopes: (&str, &str), names: &m
     let new = full_name(scopes.1, message.name());
     rename_fields(&mut message.field);
     rename_fields(&mut message.extension);
-    message.oneof_decl.iter_mut().for_each(|oneof| rename(&mut oneof.name, Kind::Value));
+    message.oneof_decl.iter_mut().for_each(|oneof| rename(&mut oneof.name, Kind::Oneof));
     for nested in &mut message.nested_type {
         rename_message(nested, (&old, &new), names);
     }
