@@ -7,6 +7,7 @@
 mod demo;
 mod grpcurl;
 mod interop;
+mod load;
 mod newcomer;
 mod programs;
 mod results;
@@ -34,12 +35,13 @@ pub(crate) struct Run<'w> {
 /// A part of the run: its name, and the function that runs those of its tests which are wanted.
 type Part = (&'static str, fn(&mut Run<'_>) -> anyhow::Result<()>);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("rust", rust::run),
     ("demo", demo::run),
     ("newcomer", newcomer::run),
     ("grpcurl", grpcurl::run),
     ("interop", interop::run),
+    ("load", load::run),
 ];
 
 /// Runs the tests whose id contains one of `filters`, or all; says whether all of them passed.
