@@ -4,16 +4,24 @@ use std::path::Path;
 
 use prost_reflect::MessageDescriptor;
 
-use crate::{args::SchemaArgs, schema::Schema};
+use crate::{
+    args::SchemaArgs,
+    schema::{Schema, files},
+};
 
 /// The schema of `tests/proto/everything.proto`.
 pub(crate) fn schema() -> Schema {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proto");
-    let args = SchemaArgs { proto: vec![folder.join("everything.proto")], ..SchemaArgs::default() };
-    crate::schema::files::load(&args).unwrap()
+    schema_of("everything.proto")
 }
 
-/// A message type of that schema.
+/// The schema of a file in `tests/proto`.
+pub(crate) fn schema_of(file: &str) -> Schema {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proto");
+    let args = SchemaArgs { proto: vec![folder.join(file)], ..SchemaArgs::default() };
+    files::load(&args).unwrap()
+}
+
+/// A message type of `everything.proto`.
 pub(crate) fn message(name: &str) -> MessageDescriptor {
     schema().message(&format!("test.v1.{name}")).unwrap()
 }

@@ -10,7 +10,10 @@ use super::{
     template::template,
     write::Layout,
 };
-use crate::{style::Style, testing::message};
+use crate::{
+    style::Style,
+    testing::{message, schema_of},
+};
 
 const COMPACT: Layout = Layout { pretty: false, style: Style::PLAIN };
 
@@ -161,6 +164,17 @@ fn a_wrong_type_is_named_with_its_place() {
     assert_says("WellKnown", r#"{"lasts": 5}"#, "5", &["a duration in a string", "1.5s"]);
     assert_says("WellKnown", r#"{"object": [1]}"#, "[", &["an object, not an array"]);
     assert_says("Number", r#"[{"value": 1}]"#, "[", &["follow each other, without an array"]);
+}
+
+#[test]
+fn required_fields_extensions_and_groups_are_known() {
+    let old = schema_of("old.proto").message("test.v2.Old").unwrap();
+    let json = r#"{"a":"x","kind":"FIRST","numbers":[1],"part":{"size":2},"[test.v2.more]":"y"}"#;
+    let decoded = decode(json, &old, false).unwrap().message;
+    let again = DynamicMessage::decode(old.clone(), decoded.encode_to_vec().as_slice()).unwrap();
+    assert_eq!(written(&again).text, json);
+    let error = decode(r#"{"kind": 1}"#, &old, false).unwrap_err();
+    assert_eq!((error.message.as_str(), error.span), ("the required field `a` is missing", 10..11));
 }
 
 #[test]

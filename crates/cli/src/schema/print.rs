@@ -94,9 +94,16 @@ impl Printer {
     fn message(&mut self, message: &MessageDescriptor) {
         self.comments(&message.parent_file(), message.path());
         self.open("message", message.name());
+        self.message_body(message);
+        self.close();
+    }
+
+    fn message_body(&mut self, message: &MessageDescriptor) {
         self.option_lines(&message.options());
         let mut printed_oneofs: Vec<String> = Vec::new();
-        for field in message.fields() {
+        // The order of the file, which the descriptor's own list by number does not keep.
+        let declared = &message.descriptor_proto().field;
+        for field in declared.iter().filter_map(|field| message.get_field(field.number().try_into().ok()?)) {
             match field.containing_oneof().filter(|oneof| !oneof.is_synthetic()) {
                 None => self.field(&field),
                 Some(oneof) => {
@@ -112,11 +119,14 @@ impl Printer {
             self.text.push('\n');
             self.enumeration(&nested);
         }
-        for nested in message.child_messages().filter(|nested| !nested.is_map_entry()) {
+        let groups: Vec<String> = message.fields().filter_map(|field| group_name(&field)).collect();
+        let own_text = |nested: &MessageDescriptor| {
+            !nested.is_map_entry() && !groups.iter().any(|name| name == nested.full_name())
+        };
+        for nested in message.child_messages().filter(own_text) {
             self.text.push('\n');
             self.message(&nested);
         }
-        self.close();
     }
 
     fn reserved(&mut self, message: &MessageDescriptor) {
@@ -156,31 +166,26 @@ impl Printer {
         self.comments(&field.parent_file(), field.path());
         let label = field_label(field);
         let label = if label.is_empty() { String::new() } else { format!("{} ", self.style.name(label)) };
-        let kind = match field.kind() {
+        let settings = in_brackets(&field_settings(field));
+        let (number, kind) = (field.number(), field.kind());
+        if let Kind::Message(group) = &kind
+            && field.is_group()
+        {
+            let (keyword, name) = (self.style.name("group"), self.style.bold(group.name()));
+            self.line(&format!("{label}{keyword} {name} = {number}{settings} {{"));
+            self.indent += 1;
+            self.message_body(group);
+            return self.close();
+        }
+        let kind = match &kind {
             Kind::Message(entry) if field.is_map() => format!(
                 "map<{}, {}>",
                 kind_name(&entry.map_entry_key_field().kind()),
                 kind_name(&entry.map_entry_value_field().kind())
             ),
-            kind => kind_name(&kind),
+            kind => kind_name(kind),
         };
-        let mut settings = options(&field.options());
-        if let Some(default) = &field.field_descriptor_proto().default_value {
-            let quoted = matches!(field.kind(), Kind::String | Kind::Bytes);
-            settings.insert(
-                0,
-                format!("default = {}", if quoted { format!("{default:?}") } else { default.clone() }),
-            );
-        }
-        if field.json_name() != json_name_of(field.name()) {
-            settings.push(format!("json_name = {:?}", field.json_name()));
-        }
-        let settings = in_brackets(&settings);
-        self.line(&format!(
-            "{label}{kind} {} = {}{settings};",
-            self.style.bold(field.name()),
-            field.number()
-        ));
+        self.line(&format!("{label}{kind} {} = {number}{settings};", self.style.bold(field.name())));
     }
 
     fn extension(&mut self, extension: &ExtensionDescriptor) {
@@ -201,7 +206,8 @@ impl Printer {
         self.comments(&file, descriptor.path());
         self.open("enum", descriptor.name());
         self.option_lines(&descriptor.options());
-        for value in descriptor.values() {
+        let declared = &descriptor.enum_descriptor_proto().value;
+        for value in declared.iter().filter_map(|value| descriptor.get_value_by_name(value.name())) {
             self.comments(&file, value.path());
             let settings = in_brackets(&options(&value.options()));
             self.line(&format!("{} = {}{settings};", self.style.bold(value.name()), value.number()));
@@ -247,6 +253,26 @@ fn comment(file: &FileDescriptor, path: &[i32]) -> Option<String> {
 
 fn has_comment(file: &FileDescriptor, path: &[i32]) -> bool {
     comment(file, path).is_some()
+}
+
+/// The type that a group field declares along with itself.
+fn group_name(field: &FieldDescriptor) -> Option<String> {
+    let kind = field.kind();
+    kind.as_message().filter(|_| field.is_group()).map(|group| group.full_name().to_owned())
+}
+
+/// What stands in brackets behind a field.
+fn field_settings(field: &FieldDescriptor) -> Vec<String> {
+    let mut settings = options(&field.options());
+    if let Some(default) = &field.field_descriptor_proto().default_value {
+        let quoted = matches!(field.kind(), Kind::String | Kind::Bytes);
+        let default = if quoted { format!("{default:?}") } else { default.clone() };
+        settings.insert(0, format!("default = {default}"));
+    }
+    if field.json_name() != json_name_of(field.name()) {
+        settings.push(format!("json_name = {:?}", field.json_name()));
+    }
+    settings
 }
 
 fn field_label(field: &FieldDescriptor) -> &'static str {
@@ -343,10 +369,17 @@ fn json_name_of(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{schema::find, testing::schema};
+    use crate::{
+        schema::find,
+        testing::{schema, schema_of},
+    };
 
     fn printed(name: &str) -> String {
-        print(&find::symbol(&schema(), name).unwrap(), Style::PLAIN)
+        printed_of("everything.proto", name)
+    }
+
+    fn printed_of(file: &str, name: &str) -> String {
+        print(&find::symbol(&schema_of(file), name).unwrap(), Style::PLAIN)
     }
 
     #[test]
@@ -404,6 +437,33 @@ message Shapes {
 "
         );
         assert!(printed("test.v1.Scalars").contains("  optional string nick_name = 11;\n"));
+    }
+
+    #[test]
+    fn older_syntax_and_options_of_the_users_own_are_kept() {
+        let text = printed_of("old.proto", "test.v2.Old");
+        assert_eq!(
+            text,
+            "// message test.v2.Old, in old.proto
+message Old {
+  option (test.v2.owner) = { team:\"ops\" };
+  required string a = 1;
+  optional group Part = 4 {
+    optional int32 size = 1;
+  }
+  optional test.v2.Old.Kind kind = 2 [default = SECOND];
+  repeated int32 numbers = 3 [packed = true, deprecated = true];
+  extensions 100 to 199;
+
+  enum Kind {
+    SECOND = 2;
+    FIRST = 1;
+  }
+}
+"
+        );
+        let text = printed_of("old.proto", "test.v2.more");
+        assert!(text.ends_with("extend test.v2.Old {\n  optional string more = 100;\n}\n"), "{text}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::process::{command, file, finish, peregrine, peregrine_with_input};
+use crate::process::{file, peregrine, peregrine_with_input};
 
 /// An address that no test connects to: these runs end before they would.
 const NOWHERE: &str = "localhost:1";
@@ -143,10 +143,9 @@ fn input_that_is_not_text_is_refused() {
 fn help_has_the_table_and_colours_are_for_terminals() {
     let run = peregrine(&["--help"]).expect(0);
     assert!(run.out.contains("64  plus the status code of a failed call"));
-    let escape = '\u{1b}';
     let proto = file("proto/everything.proto");
-    let mut coloured = command(&["describe", "--proto", &proto]);
-    coloured.env("CLICOLOR_FORCE", "0");
-    assert!(!finish(coloured).expect(0).out.contains(escape));
-    assert!(!peregrine(&["call", "localhost"]).err.contains(escape));
+    let escape = '\u{1b}';
+    assert!(!peregrine(&["describe", "--proto", &proto]).expect(0).out.contains(escape));
+    assert!(!peregrine(&["call", "localhost"]).expect(2).err.contains(escape));
+    assert!(!peregrine(&["fly"]).expect(2).err.contains(escape));
 }
