@@ -50,7 +50,7 @@ pub(super) fn diagnose(closed: &Closed, first: &[u8], silence: Duration) -> Erro
 fn silent(error: &ConnectionError, silence: Duration) -> Error {
     Error::new(
         Phase::Http2Start,
-        format!("the peer accepted the connection and then said nothing for {silence:?}"),
+        format!("the peer accepted the connection and then said nothing for {silence:.1?}"),
     )
     .with_source(*error)
     .with_hint("is this the plaintext port of a gRPC server? TLS ports wait like this")
