@@ -5,11 +5,13 @@ use buffa::{DecodeOptions, EncodeSink, Message, SizeCache};
 use peregrine_core::message::LINK_THRESHOLD;
 use peregrine_core::{Codec, DecodeError, DecodeLimits, EncodeBuf, EncodeError, EncodeTarget, Payload};
 
+use crate::sharing::Sharing;
+
 /// Reads and writes [`buffa::Message`]s.
 ///
-/// The size is computed once, before the first byte is written (wire-rules Z3). `bytes` fields of large messages
-/// leave by reference and arrive as shares of the message's own buffer; those of small ones are copied, which costs
-/// less and pins nothing (wire-rules B5, Z1).
+/// The size is computed once, before the first byte is written (wire-rules Z3). Large `bytes` fields leave by
+/// reference and arrive as shares of the message's own buffer; small ones are copied, which costs less and pins
+/// nothing (wire-rules B5, Z1).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BuffaCodec;
 
@@ -28,9 +30,14 @@ impl<M: Message + 'static> Codec<M> for BuffaCodec {
     }
 
     fn decode(body: Payload<'_>, limits: &DecodeLimits) -> Result<M, DecodeError> {
-        let options = DecodeOptions::new().with_recursion_limit(limits.recursion);
+        let options = DecodeOptions::new()
+            .with_recursion_limit(limits.recursion)
+            .with_unknown_field_limit(limits.unknown_fields)
+            .with_element_memory_limit(limits.element_memory);
         match body {
-            Payload::Shared(mut bytes) if bytes.len() >= LINK_THRESHOLD => options.decode(&mut bytes),
+            Payload::Shared(bytes) if bytes.len() >= LINK_THRESHOLD => {
+                options.decode(&mut Sharing::new(bytes))
+            }
             body => options.decode_from_slice(body.as_slice()),
         }
         .map_err(DecodeError::from_source)

@@ -7,6 +7,8 @@
 mod buffa_codec;
 #[cfg(feature = "prost")]
 mod prost_codec;
+#[cfg(any(feature = "buffa", feature = "prost"))]
+mod sharing;
 
 #[cfg(feature = "buffa")]
 pub use self::buffa_codec::BuffaCodec;

@@ -4,10 +4,13 @@ use peregrine_core::message::LINK_THRESHOLD;
 use peregrine_core::{Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload};
 use prost::Message;
 
+use crate::sharing::Sharing;
+
 /// Reads and writes [`prost::Message`]s.
 ///
-/// Prost's own recursion limit of 100 holds; it cannot be changed at run time. `bytes` fields of large messages
-/// leave by reference and arrive as shares of the message's own buffer.
+/// Prost's own recursion limit of 100 holds; it cannot be changed at run time. Unknown fields are dropped. Large
+/// `bytes` fields leave by reference and arrive as shares of the message's own buffer, small ones are copied (wire-rules
+/// B5, Z1).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProstCodec;
 
@@ -20,7 +23,7 @@ impl<M: Message + Default + 'static> Codec<M> for ProstCodec {
 
     fn decode(body: Payload<'_>, _limits: &DecodeLimits) -> Result<M, DecodeError> {
         match body {
-            Payload::Shared(bytes) if bytes.len() >= LINK_THRESHOLD => M::decode(bytes),
+            Payload::Shared(bytes) if bytes.len() >= LINK_THRESHOLD => M::decode(Sharing::new(bytes)),
             body => M::decode(body.as_slice()),
         }
         .map_err(DecodeError::from_source)

@@ -93,11 +93,17 @@ impl Payload<'_> {
 pub struct DecodeLimits {
     /// Depth of nested messages. Default 100, as in every protobuf runtime.
     pub recursion: u32,
+    /// Fields that the message's type does not know, for codecs that keep them. Default 1,000,000: one takes two bytes
+    /// on the wire and some forty in memory.
+    pub unknown_fields: usize,
+    /// Memory of the elements of repeated fields and maps, without what they point at, in bytes. Default 32 MiB: an
+    /// empty message in a list takes two bytes on the wire and its whole size in memory.
+    pub element_memory: usize,
 }
 
 impl Default for DecodeLimits {
     fn default() -> Self {
-        Self { recursion: 100 }
+        Self { recursion: 100, unknown_fields: 1_000_000, element_memory: 32 * 1024 * 1024 }
     }
 }
 
