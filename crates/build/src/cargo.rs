@@ -28,7 +28,7 @@ pub(crate) fn out_dir() -> Result<PathBuf> {
 
 /// Makes cargo run the build script again when one of `files` changes, and not otherwise.
 #[expect(clippy::print_stdout, reason = "this is how a build script talks to cargo")]
-pub(crate) fn rerun_if_changed(files: &[PathBuf]) {
+pub(crate) fn rerun_if_changed<'a>(files: impl IntoIterator<Item = &'a Path>) {
     for file in files {
         println!("cargo::rerun-if-changed={}", file.display());
     }

@@ -256,9 +256,15 @@ impl Config {
         self.checked()?;
         let compiled = source::compile(&files, &self.includes, &self.base()?)?;
         if self.emit_rerun {
-            cargo::rerun_if_changed(&compiled.files_read);
+            cargo::rerun_if_changed(compiled.files_read.iter().map(|file| file.path.as_path()));
         }
-        self.write(&compiled.descriptor_set)
+        // What is wrong for Rust only is found in the descriptors, which know lines but not their text.
+        self.write(&compiled.descriptor_set).map_err(|error| {
+            error.with_sources(|name| {
+                let file = compiled.files_read.iter().find(|file| file.name == name)?;
+                Some((file.shown.as_str(), file.text.as_str()))
+            })
+        })
     }
 
     /// Generates from a descriptor set in a file, as protoc and buf make it with imports and source info. This is the
@@ -271,7 +277,7 @@ impl Config {
         let path = self.base()?.join(file);
         let set = std::fs::read(&path).map_err(|cause| Error::io("reading", &path, cause))?;
         if self.emit_rerun {
-            cargo::rerun_if_changed(&[path]);
+            cargo::rerun_if_changed([path.as_path()]);
         }
         self.write(&set)
     }

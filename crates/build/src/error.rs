@@ -81,6 +81,22 @@ impl Error {
         self
     }
 
+    /// Quotes the source of places that know only their line. `find` gives, for the name of an imported file, its path
+    /// for people and its text.
+    pub(crate) fn with_sources<'a>(mut self, find: impl Fn(&str) -> Option<(&'a str, &'a str)>) -> Self {
+        for place in self.inner.places.iter_mut().filter(|place| place.source_line.is_empty()) {
+            if let Some((shown, text)) = find(&place.file) {
+                shown.clone_into(&mut place.file);
+                text.lines()
+                    .nth(place.line - 1)
+                    .unwrap_or_default()
+                    .trim_end()
+                    .clone_into(&mut place.source_line);
+            }
+        }
+        self
+    }
+
     /// What is wrong, in one line without the place.
     pub fn message(&self) -> &str {
         &self.inner.what

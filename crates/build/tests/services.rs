@@ -129,6 +129,7 @@ fn rpcs_that_fold_to_one_method_are_an_error_that_names_both() {
         ));
         assert!(report.contains(&format!("rpcs {first} and {second} of service S both become")), "{report}");
         assert!(report.contains("a.proto:4:3") && report.contains("a.proto:5:3"), "{report}");
+        assert!(report.contains(&format!(" 5 |   rpc {second}(M) returns (M);\n   |   ^")), "{report}");
     }
 }
 

@@ -34,11 +34,10 @@ pub(super) fn explain(error: &protox::Error, resolver: &Resolver) -> Error {
 /// The first labelled span, in the text of the file that it lies in.
 fn place(error: &protox::Error, resolver: &Resolver) -> Option<Place> {
     let opened = resolver.opened(error.file()?)?;
-    let shown = resolver.path_shown(&opened.path);
     // Names defined twice carry both spans; the second one is the mistake.
     let label = error.labels()?.last()?;
     let text = label.label().map(str::to_owned);
-    Some(Place::from_span(&shown, &opened.source, label.offset(), label.len(), text))
+    Some(Place::from_span(&opened.shown, &opened.text, label.offset(), label.len(), text))
 }
 
 /// Without protox's own `file:line:column: ` in front, which the report gives itself.

@@ -17,8 +17,19 @@ use resolver::Resolver;
 pub(crate) struct Compiled {
     /// An encoded `google.protobuf.FileDescriptorSet` with all imports and source info, custom options kept.
     pub(crate) descriptor_set: Vec<u8>,
-    /// Every file that was read from disk: what a build has to watch.
-    pub(crate) files_read: Vec<PathBuf>,
+    /// Every file that was read from disk: what a build has to watch, and what errors quote.
+    pub(crate) files_read: Vec<SourceFile>,
+}
+
+/// A file read from disk.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceFile {
+    /// The name under which it is imported.
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    /// The path for people, relative to the package's folder where it lies below.
+    pub(crate) shown: String,
+    pub(crate) text: String,
 }
 
 /// Compiles `files`, which are relative to `base` unless absolute. Without `includes` the import roots are inferred;

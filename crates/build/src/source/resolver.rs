@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
+use super::SourceFile;
 use crate::error::{Error, Place};
 
 /// Cheap to clone; clones share what was found.
@@ -24,17 +25,9 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    opened: Vec<Opened>,
+    opened: Vec<SourceFile>,
     /// An error of ours that protox only passes through as text.
     failure: Option<Error>,
-}
-
-/// A file read from disk.
-#[derive(Clone)]
-pub(super) struct Opened {
-    pub(super) name: String,
-    pub(super) path: PathBuf,
-    pub(super) source: String,
 }
 
 impl Resolver {
@@ -58,12 +51,12 @@ impl Resolver {
         shown(path, &self.shared.base)
     }
 
-    pub(super) fn files_read(&self) -> Vec<PathBuf> {
-        self.state().opened.iter().map(|file| file.path.clone()).collect()
+    pub(super) fn files_read(&self) -> Vec<SourceFile> {
+        self.state().opened.clone()
     }
 
     /// The file that was opened under this import name.
-    pub(super) fn opened(&self, name: &str) -> Option<Opened> {
+    pub(super) fn opened(&self, name: &str) -> Option<SourceFile> {
         self.state().opened.iter().find(|file| file.name == name).cloned()
     }
 
@@ -94,13 +87,14 @@ impl Resolver {
         if let Some(other) = self.other_name_of(&path, name) {
             return Err(self.fail(self.two_names(&path, &other, name)));
         }
-        let (path_shown, edition) = (self.path_shown(&path), edition_statement(&source));
-        let opened = Opened { name: name.to_owned(), path, source: source.clone() };
-        self.state().opened.push(opened);
-        if let Some(offset) = edition {
-            return Err(self.fail(edition_unsupported(&path_shown, &source, offset)));
+        let shown = self.path_shown(&path);
+        let refused = edition_statement(&source).map(|offset| edition_unsupported(&shown, &source, offset));
+        let parsed = File::from_source(name, &source);
+        self.state().opened.push(SourceFile { name: name.to_owned(), path, shown, text: source });
+        match refused {
+            Some(error) => Err(self.fail(error)),
+            None => parsed,
         }
-        File::from_source(name, &source)
     }
 
     /// The name under which the same file was opened before, if it was another one.
