@@ -27,16 +27,22 @@ pub fn run(request: &[u8]) -> Result<Vec<u8>> {
             .with_next("plug-ins are started by protoc or buf, not by hand")
             .with_cause(cause)
     })?;
-    let mut response = CodeGeneratorResponse {
-        supported_features: Some(Feature::Proto3Optional as u64),
-        ..CodeGeneratorResponse::default()
-    };
+    let features = Feature::Proto3Optional as u64 | SUPPORTS_EDITIONS;
+    let mut response =
+        CodeGeneratorResponse { supported_features: Some(features), ..CodeGeneratorResponse::default() };
     match generate(&request, &descriptor::set_of_request(bytes)) {
         Ok(files) => response.file = files,
         Err(error) => response.error = Some(format!("{error:?}")),
     }
-    Ok(response.encode_to_vec())
+    let mut response = response.encode_to_vec();
+    response.extend_from_slice(EDITIONS);
+    Ok(response)
 }
+
+/// `FEATURE_SUPPORTS_EDITIONS`, and the fields `minimum_edition` (proto2) and `maximum_edition` (2024) that belong to it:
+/// newer than the types at hand.
+const SUPPORTS_EDITIONS: u64 = 2;
+const EDITIONS: &[u8] = b"\x18\xe6\x07\x20\xe9\x07";
 
 fn generate(request: &CodeGeneratorRequest, descriptor_set: &[u8]) -> Result<Vec<File>> {
     let config = parse_parameter(request.parameter())?;

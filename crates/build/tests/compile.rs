@@ -80,14 +80,26 @@ fn a_descriptor_set_gives_the_same_text_as_the_proto() {
 #[test]
 fn a_descriptor_set_with_an_edition_is_generated() {
     let mut file = FileDescriptorProto { name: Some("a.proto".into()), ..FileDescriptorProto::default() };
-    file.message_type.push(prost_types::DescriptorProto { name: Some("M".into()), ..Default::default() });
+    let field = prost_types::FieldDescriptorProto {
+        name: Some("x".into()),
+        number: Some(1),
+        label: Some(1),
+        r#type: Some(5),
+        ..Default::default()
+    };
+    let message =
+        prost_types::DescriptorProto { name: Some("m".into()), field: vec![field], ..Default::default() };
+    file.message_type.push(message);
     file.syntax = Some("editions".into());
     // `edition = EDITION_2023`, a field newer than the type at hand.
     let mut bytes = file.encode_to_vec();
     bytes.extend_from_slice(&[0x70, 0xe8, 0x07]);
     let mut set = vec![0x0a, bytes.len() as u8];
     set.extend_from_slice(&bytes);
-    assert_has(&configure().generate(&set).unwrap()[0].content, "pub struct M {");
+    // Presence is explicit in edition 2023, unlike in proto3. The small letter makes the generator rename.
+    let text = &configure().generate(&set).unwrap()[0].content;
+    assert_has(text, "pub struct M {");
+    assert_has(text, "pub x: ::core::option::Option<i32>");
     let report = format!("{:?}", configure().codec(Codec::Prost).generate(&set).unwrap_err());
     assert!(report.contains("prost"), "{report}");
 }

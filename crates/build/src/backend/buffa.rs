@@ -1,10 +1,9 @@
 //! Messages by buffa-codegen.
 
-use buffa::Message as _;
+use buffa::DecodeOptions;
 use buffa_codegen::context::CodeGenContext;
 use buffa_codegen::generated::descriptor::{FileDescriptorProto, FileDescriptorSet};
 use buffa_codegen::{BytesRepr, CodeGenConfig, GeneratedFileKind, idents};
-use prost::Message as _;
 
 use super::{Messages, Package, RustNames, guarded, is_extern, paths, rpc_type_names};
 use crate::config::Options;
@@ -44,11 +43,15 @@ fn run(input: &Input, options: &Options) -> Result<Messages> {
     })
 }
 
-/// The descriptors in buffa's own types.
+/// The descriptors in buffa's own types, decoded from the original bytes: prost's types, which everything else uses,
+/// know nothing of editions and their features.
 fn decoded(input: &Input) -> Result<Vec<FileDescriptorProto>> {
-    let set = prost_types::FileDescriptorSet { file: input.renamed.files.clone() }.encode_to_vec();
-    let set = FileDescriptorSet::decode_from_slice(&set)
+    // The caller's own schemas are no hostile input, however large they are.
+    let options = DecodeOptions::new().with_element_memory_limit(usize::MAX);
+    let mut set: FileDescriptorSet = options
+        .decode_from_slice(&input.descriptor_set)
         .map_err(|cause| Error::new(format!("the descriptor set cannot be decoded: {cause}")))?;
+    input.renamed.rename(&mut set.file);
     Ok(set.file)
 }
 

@@ -20,6 +20,9 @@ pub(crate) struct Input {
     pub(crate) files: Vec<FileDescriptorProto>,
     /// The same files in the same order, without names that no Rust identifier can be made of.
     pub(crate) renamed: Renamed,
+    /// The set as given, with fields that the decoded form does not know.
+    #[cfg_attr(not(feature = "buffa"), expect(dead_code, reason = "only buffa's types know those fields"))]
+    pub(crate) descriptor_set: Vec<u8>,
     /// The set without source info, as servers hand it out through reflection.
     pub(crate) stripped: Vec<u8>,
 }
@@ -46,7 +49,7 @@ impl Input {
             }
         }
         let renamed = Renamed::new(&set.file)?;
-        Ok(Self { files: set.file, renamed, stripped })
+        Ok(Self { files: set.file, renamed, descriptor_set: descriptor_set.to_vec(), stripped })
     }
 }
 

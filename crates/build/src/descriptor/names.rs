@@ -7,10 +7,8 @@
 
 use std::collections::HashMap;
 
-use prost_types::field_descriptor_proto::Type;
-use prost_types::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto};
+use prost_types::FileDescriptorProto;
 
-use super::full_name;
 use crate::error::{Error, Result};
 
 /// The files with sayable names.
@@ -28,20 +26,7 @@ impl Renamed {
         let mut files = files.to_vec();
         let mut names = Names::default();
         for file in &mut files {
-            let old_package = file.package().to_owned();
-            let new_package =
-                old_package.split('.').map(|part| sayable(part, Kind::Value)).collect::<Vec<_>>().join(".");
-            let scopes = (old_package.as_str(), new_package.as_str());
-            for message in &mut file.message_type {
-                rename_message(message, scopes, &mut names);
-            }
-            for enumeration in &mut file.enum_type {
-                rename_enum(enumeration, scopes, &mut names);
-            }
-            rename_fields(&mut file.extension);
-            if new_package != old_package {
-                file.package = Some(new_package);
-            }
+            in_prost_types::rename_file(file, &mut names);
         }
         if let Some((first, second, new)) = names.clash {
             return Err(Error::new(format!("{first} and {second} would both be called {new} in Rust"))
@@ -49,12 +34,19 @@ impl Renamed {
                 .with_next("rename one in the proto"));
         }
         let changed = names.changed;
-        if !changed.is_empty() {
-            for file in &mut files {
-                refer_to_new_names(file, &changed);
-            }
+        for file in &mut files {
+            in_prost_types::refer_in_file(file, &changed);
         }
         Ok(Self { files, changed })
+    }
+
+    /// Does the same to the same files in buffa's types, which know more fields of descriptors than prost's.
+    #[cfg(feature = "buffa")]
+    pub(crate) fn rename(&self, files: &mut [buffa_codegen::generated::descriptor::FileDescriptorProto]) {
+        for file in files {
+            in_buffa_types::rename_file(file, &mut Names::default());
+            in_buffa_types::refer_in_file(file, &self.changed);
+        }
     }
 
     /// The full name (`.pkg.Name`) of a type in [`files`](Self::files), given its name in the original.
@@ -114,72 +106,100 @@ struct Names {
     clash: Option<(String, String, String)>,
 }
 
+/// The full names of what encloses a type, before and after: packages, or messages with a dot in front.
+type Scopes<'a> = (&'a str, &'a str);
+
 impl Names {
-    fn settle(&mut self, old: String, new: String) {
+    /// Gives a type its new name, and returns its full names.
+    fn settle(&mut self, name: &mut Option<String>, scopes: Scopes<'_>) -> (String, String) {
+        let old = super::full_name(scopes.0, name.as_deref().unwrap_or_default());
+        rename(name, Kind::Type);
+        let new = super::full_name(scopes.1, name.as_deref().unwrap_or_default());
         if let Some(other) = self.old_by_new.insert(new.clone(), old.clone()) {
             let plain = |name: &str| name.trim_start_matches('.').to_owned();
             self.clash.get_or_insert_with(|| (plain(&other), plain(&old), plain(&new)));
         }
         if old != new {
-            self.changed.insert(old, new);
+            self.changed.insert(old.clone(), new.clone());
         }
+        (old, new)
     }
 }
 
-/// `scopes` are the full names of what encloses the message, before and after.
-fn rename_message(message: &mut DescriptorProto, scopes: (&str, &str), names: &mut Names) {
-    let old = full_name(scopes.0, message.name());
-    rename(&mut message.name, Kind::Type);
-    let new = full_name(scopes.1, message.name());
-    rename_fields(&mut message.field);
-    rename_fields(&mut message.extension);
-    message.oneof_decl.iter_mut().for_each(|oneof| rename(&mut oneof.name, Kind::Oneof));
-    for nested in &mut message.nested_type {
-        rename_message(nested, (&old, &new), names);
-    }
-    for nested in &mut message.enum_type {
-        rename_enum(nested, (&old, &new), names);
-    }
-    names.settle(old, new);
-}
+/// The walk over a file, once for each family of descriptor types. Both are generated from one proto and have the same
+/// fields.
+macro_rules! renaming {
+    ($module:ident, $($types:ident)::+) => {
+        mod $module {
+            use $($types)::+::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto};
 
-fn rename_enum(enumeration: &mut EnumDescriptorProto, scopes: (&str, &str), names: &mut Names) {
-    let old = full_name(scopes.0, enumeration.name());
-    rename(&mut enumeration.name, Kind::Type);
-    let new = full_name(scopes.1, enumeration.name());
-    enumeration.value.iter_mut().for_each(|value| rename(&mut value.name, Kind::EnumValue));
-    names.settle(old, new);
-}
+            use super::*;
 
-fn rename_fields(fields: &mut [FieldDescriptorProto]) {
-    for field in fields {
-        rename(&mut field.name, Kind::Value);
-        if field.r#type() == Type::Enum {
-            rename(&mut field.default_value, Kind::EnumValue);
+            pub(super) fn rename_file(file: &mut FileDescriptorProto, names: &mut Names) {
+                let old = file.package.clone().unwrap_or_default();
+                let new = old.split('.').map(|part| sayable(part, Kind::Value)).collect::<Vec<_>>().join(".");
+                let scopes = (old.as_str(), new.as_str());
+                file.message_type.iter_mut().for_each(|message| rename_message(message, scopes, names));
+                file.enum_type.iter_mut().for_each(|enumeration| rename_enum(enumeration, scopes, names));
+                file.extension.iter_mut().for_each(rename_field);
+                if new != old {
+                    file.package = Some(new);
+                }
+            }
+
+            fn rename_message(message: &mut DescriptorProto, scopes: Scopes<'_>, names: &mut Names) {
+                let (old, new) = names.settle(&mut message.name, scopes);
+                let scopes = (old.as_str(), new.as_str());
+                message.field.iter_mut().chain(&mut message.extension).for_each(rename_field);
+                message.oneof_decl.iter_mut().for_each(|oneof| rename(&mut oneof.name, Kind::Oneof));
+                message.nested_type.iter_mut().for_each(|nested| rename_message(nested, scopes, names));
+                message.enum_type.iter_mut().for_each(|nested| rename_enum(nested, scopes, names));
+            }
+
+            fn rename_enum(enumeration: &mut EnumDescriptorProto, scopes: Scopes<'_>, names: &mut Names) {
+                names.settle(&mut enumeration.name, scopes);
+                enumeration.value.iter_mut().for_each(|value| rename(&mut value.name, Kind::EnumValue));
+            }
+
+            fn rename_field(field: &mut FieldDescriptorProto) {
+                rename(&mut field.name, Kind::Value);
+                // Of the types that have a name, only enums have defaults.
+                if field.type_name.is_some() {
+                    rename(&mut field.default_value, Kind::EnumValue);
+                }
+            }
+
+            pub(super) fn refer_in_file(file: &mut FileDescriptorProto, changed: &HashMap<String, String>) {
+                if !changed.is_empty() {
+                    file.extension.iter_mut().for_each(|field| refer(field, changed));
+                    file.message_type.iter_mut().for_each(|message| refer_in_message(message, changed));
+                }
+            }
+
+            fn refer_in_message(message: &mut DescriptorProto, changed: &HashMap<String, String>) {
+                message.field.iter_mut().chain(&mut message.extension).for_each(|field| refer(field, changed));
+                message.nested_type.iter_mut().for_each(|nested| refer_in_message(nested, changed));
+            }
+
+            fn refer(field: &mut FieldDescriptorProto, changed: &HashMap<String, String>) {
+                for name in [&mut field.type_name, &mut field.extendee].into_iter().flatten() {
+                    if let Some(new) = changed.get(name) {
+                        new.clone_into(name);
+                    }
+                }
+            }
         }
-    }
+    };
 }
 
-fn refer_to_new_names(file: &mut FileDescriptorProto, changed: &HashMap<String, String>) {
-    file.extension.iter_mut().for_each(|field| refer(field, changed));
-    file.message_type.iter_mut().for_each(|message| refer_in_message(message, changed));
-}
-
-fn refer_in_message(message: &mut DescriptorProto, changed: &HashMap<String, String>) {
-    message.field.iter_mut().chain(&mut message.extension).for_each(|field| refer(field, changed));
-    message.nested_type.iter_mut().for_each(|nested| refer_in_message(nested, changed));
-}
-
-fn refer(field: &mut FieldDescriptorProto, changed: &HashMap<String, String>) {
-    for name in [&mut field.type_name, &mut field.extendee].into_iter().flatten() {
-        if let Some(new) = changed.get(name) {
-            new.clone_into(name);
-        }
-    }
-}
+#[cfg(feature = "buffa")]
+renaming!(in_buffa_types, buffa_codegen::generated::descriptor);
+renaming!(in_prost_types, prost_types);
 
 #[cfg(test)]
 mod tests {
+    use prost_types::{DescriptorProto, FieldDescriptorProto};
+
     use super::*;
 
     fn message(name: &str) -> DescriptorProto {
@@ -188,7 +208,7 @@ mod tests {
 
     // wire-rules G1
     #[test]
-    fn underscores_are_spelled_out_wherever_they_are_referred_to() {
+    fn names_are_changed_wherever_they_are_referred_to() {
         let mut outer = message("_");
         outer.nested_type.push(message("Inner"));
         outer.field.push(FieldDescriptorProto {
