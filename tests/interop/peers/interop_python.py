@@ -43,6 +43,8 @@ class TestService(rpc.TestServiceServicer):
         end_as_asked(request, context)
         return pb.SimpleResponse(payload=zeros(request.response_size))
 
+    CacheableUnaryCall = UnaryCall
+
     def StreamingOutputCall(self, request, context):
         echo_metadata(context)
         yield from responses(request)
@@ -56,6 +58,10 @@ class TestService(rpc.TestServiceServicer):
         echo_metadata(context)
         for request in requests:
             end_as_asked(request, context)
+            yield from responses(request)
+
+    def HalfDuplexCall(self, requests, context):
+        for request in list(requests):
             yield from responses(request)
 
 

@@ -26,7 +26,7 @@ const HEALTH: &str = "grpc.health.v1.Health";
 const NOT_SERVED: &str = "grpc.testing.TestService/UnimplementedCall";
 
 /// Against the demo, which has reflection and health.
-const BY_REFLECTION: [Case; 3] = [
+const BY_REFLECTION: [Case; 7] = [
     Case {
         name: "list",
         data: "",
@@ -39,6 +39,34 @@ const BY_REFLECTION: [Case; 3] = [
         data: "",
         ask: &["describe", HEALTH],
         answer: &["rpc Check", "rpc Watch"],
+        exit: 0,
+    },
+    Case {
+        name: "demo-unary",
+        data: r#"{"name": "Ada"}"#,
+        ask: &["demo.v1.Demo/Greet"],
+        answer: &["Ada"],
+        exit: 0,
+    },
+    Case {
+        name: "demo-server-streaming",
+        data: r#"{"from": 2}"#,
+        ask: &["demo.v1.Demo/Countdown"],
+        answer: &["\"number\": 2", "\"number\": 1"],
+        exit: 0,
+    },
+    Case {
+        name: "demo-client-streaming",
+        data: r#"{"station": "a", "celsius": 1} {"station": "b", "celsius": 3}"#,
+        ask: &["demo.v1.Demo/Summarize"],
+        answer: &["\"count\": 2", "\"mean\": 2"],
+        exit: 0,
+    },
+    Case {
+        name: "demo-bidirectional",
+        data: r#"{"text": "one"} {"text": "two"}"#,
+        ask: &["demo.v1.Demo/Chat"],
+        answer: &["\"text\"", "\"text\""],
         exit: 0,
     },
     Case { name: "health", data: "{}", ask: &["grpc.health.v1.Health/Check"], answer: &["SERVING"], exit: 0 },

@@ -87,6 +87,13 @@ fn can(client: Peer, server: Peer, case: &str) -> bool {
     !(client == Peer::Tonic && server == Peer::Tonic && case == "timeout_on_sleeping_server")
 }
 
+/// Cases in which a client races with itself, and which therefore get a second try.
+fn races(client: Peer, case: &str) -> bool {
+    // grpc-go's client cancels, ends its side in good order all the same, and looks for the answer before it looks
+    // at the cancellation. A machine that pauses it in between (1 run in 200) lets the answer win.
+    client == Peer::GrpcGo && case == "cancel_after_begin"
+}
+
 /// A foreign program that is not to be had is one thing, code in this tree that does not build another.
 fn cannot_start(run: &mut Run<'_>, peer: Peer, count: usize, id: &str, error: &anyhow::Error) {
     let reason = format!("{error:#}");
@@ -118,7 +125,11 @@ fn against(
         for &case in &column.cases {
             let id = format!("{}/{case}", column.name);
             let mut command = client.command(&flags(run, running.port(), case));
-            match judge(&mut command, &mut running)? {
+            let mut outcome = judge(&mut command, &mut running)?;
+            if outcome.is_err() && races(column.client, case) {
+                outcome = judge(&mut command, &mut running)?;
+            }
+            match outcome {
                 Ok(elapsed) => run.results.pass(&id, elapsed),
                 Err(reason) => run.results.fail(&id, &reason),
             }

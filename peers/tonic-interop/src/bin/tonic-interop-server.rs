@@ -37,6 +37,7 @@ struct Interop;
 impl TestService for Interop {
     type StreamingOutputCallStream = ReceiverStream<Output>;
     type FullDuplexCallStream = ReceiverStream<Output>;
+    type HalfDuplexCallStream = ReceiverStream<Output>;
 
     async fn empty_call(&self, _: Request<Empty>) -> Result<Response<Empty>, Status> {
         Ok(Response::new(Empty {}))
@@ -46,6 +47,13 @@ impl TestService for Interop {
         let request = request.into_inner();
         end_as_asked(request.response_status)?;
         Ok(Response::new(SimpleResponse { payload: zeros(request.response_size) }))
+    }
+
+    async fn cacheable_unary_call(
+        &self,
+        request: Request<SimpleRequest>,
+    ) -> Result<Response<SimpleResponse>, Status> {
+        self.unary_call(request).await
     }
 
     async fn streaming_output_call(
@@ -89,6 +97,20 @@ impl TestService for Interop {
                 let _ = sender.send(Err(status)).await;
             }
         });
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    async fn half_duplex_call(
+        &self,
+        request: Request<Streaming<StreamingOutputCallRequest>>,
+    ) -> Result<Response<ReceiverStream<Output>>, Status> {
+        let mut requests = request.into_inner();
+        let mut asked = Vec::new();
+        while let Some(request) = requests.message().await? {
+            asked.extend(request.response_parameters);
+        }
+        let (sender, receiver) = mpsc::channel(4);
+        tokio::spawn(async move { send_all(&sender, asked).await });
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
