@@ -4,12 +4,11 @@
 //! load generators of other projects' making, so names and flags are fixed.
 
 mod args;
-mod raw;
-mod service;
 
 use std::process::ExitCode;
 
 use peregrine::Server;
+use peregrine_bench_echo::service;
 
 use self::args::{Args, Codec, USAGE};
 

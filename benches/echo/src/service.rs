@@ -12,17 +12,17 @@ use crate::raw::Raw;
 const BLOB: usize = 1 << 20;
 
 /// Mounts the service on buffa messages.
-pub(crate) fn mount_buffa(server: Server, echo_metadata: bool) -> Server {
+pub fn mount_buffa(server: Server, echo_metadata: bool) -> Server {
     server.add_service(buffa::BenchServer::new(Echo::new(echo_metadata)))
 }
 
 /// Mounts the service on prost messages.
-pub(crate) fn mount_prost(server: Server, echo_metadata: bool) -> Server {
+pub fn mount_prost(server: Server, echo_metadata: bool) -> Server {
     server.add_service(prost::BenchServer::new(Echo::new(echo_metadata)))
 }
 
 /// Mounts the service on raw bytes.
-pub(crate) fn mount_bytes(server: Server) -> Server {
+pub fn mount_bytes(server: Server) -> Server {
     server.add_service(Raw(buffa::BenchServer::new(Echo::new(false))))
 }
 
