@@ -128,9 +128,9 @@ fn parse(input: &[u8]) -> Option<(u8, u8, u32, usize)> {
 
 /// Allocations a call, and bytes asked for a call, of `COUNTED` calls.
 fn count(path: &str, message: &[u8], mount: fn(Server) -> Server) -> (f64, f64) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         let server = mount(Server::builder().execution(Execution::Inline));
         // One connection and then none for ever: the end of the connections would be the end of the server.
         let incoming = unfold(Some(theirs), |socket| async {
@@ -141,13 +141,13 @@ fn count(path: &str, message: &[u8], mount: fn(Server) -> Server) -> (f64, f64) 
         });
         let serving = tokio::spawn(server.serve_incoming(incoming));
         let mut caller = Caller::new(ours, path, message);
-        caller.greet().await.unwrap();
+        caller.greet().await.expect("the server takes the preface");
         for _ in 0..WARM {
-            caller.call().await.unwrap();
+            caller.call().await.expect("the server answers");
         }
         let (calls, bytes) = (HEAP.allocations(), HEAP.allocated_bytes());
         for _ in 0..COUNTED {
-            caller.call().await.unwrap();
+            caller.call().await.expect("the server answers");
         }
         let counted = (HEAP.allocations() - calls, HEAP.allocated_bytes() - bytes);
         serving.abort();

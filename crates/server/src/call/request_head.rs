@@ -13,10 +13,8 @@ use peregrine_core::message::Encoding;
 use peregrine_core::{MetadataMap, Status};
 use peregrine_http2::Head;
 
+use super::excerpt::shortened;
 use crate::router::{MethodIndex, Router};
-
-/// Bytes of a path that an error repeats.
-const PATH_IN_ERROR: usize = 200;
 
 /// A request head, understood.
 #[derive(Debug)]
@@ -164,10 +162,4 @@ fn check_encoding(collected: &Collected<'_>) -> Result<Encoding, Refusal> {
 
 fn lossy(value: Option<&[u8]>) -> String {
     shortened(value.unwrap_or_default())
-}
-
-/// Peer-controlled text as an error message repeats it: bounded, and never broken inside of a character.
-pub(crate) fn shortened(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(PATH_IN_ERROR)]).into_owned();
-    if bytes.len() > PATH_IN_ERROR { format!("{text}... ({} bytes)", bytes.len()) } else { text }
 }

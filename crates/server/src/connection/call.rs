@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use peregrine_core::MetadataMap;
 use peregrine_core::call::SharedInbox;
 use peregrine_core::message::{Encoding, UnaryBody};
+use peregrine_core::{MetadataMap, Status};
 use peregrine_http2::StreamKey;
 use tokio::task::AbortHandle;
 
@@ -59,6 +59,11 @@ impl fmt::Debug for CallState {
             Self::Draining => "Draining",
         })
     }
+}
+
+/// The text of a panic never leaves the process (settled decisions of the wire rules, E1).
+pub(super) fn panicked() -> Status {
+    Status::unknown("the handler panicked")
 }
 
 /// A spawned call's task, ended with its entry in the table.

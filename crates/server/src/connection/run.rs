@@ -10,7 +10,7 @@ use peregrine_core::stream::take_flush_request;
 use peregrine_core::{Payload, Status};
 
 use super::Serving;
-use super::call::{Call, CallState, Slot};
+use super::call::{Call, CallState, Slot, panicked};
 use crate::call::mailbox::{CallWaker, Outbox, Part, Reply};
 use crate::call::port::{Port, Target, with_port};
 use crate::options::Execution;
@@ -201,11 +201,6 @@ impl Serving {
         (self.shared.options.execution == Execution::Auto && self.polls.is_multiple_of(TIMED_EVERY))
             .then(Instant::now)
     }
-}
-
-/// The text of a panic never leaves the process (settled decisions of the wire rules, E1).
-pub(super) fn panicked() -> Status {
-    Status::unknown("the handler panicked")
 }
 
 /// Drops a slot whose future may panic in its destructor.

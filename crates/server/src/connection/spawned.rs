@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::Shared;
-use super::call::{Slot, Task};
-use super::run::panicked;
+use super::call::{Slot, Task, panicked};
 use crate::call::mailbox::Outbox;
 use crate::call::port::{Port, Target, with_port};
 use crate::router::MethodIndex;

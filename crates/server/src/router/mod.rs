@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use peregrine_core::{MethodDescriptor, ServiceDescriptor, Status};
 
-use crate::call::request_head::shortened;
+use crate::call::excerpt::shortened;
 use crate::service::{CallSlot, Service};
 
 /// A method's place in the router: dense, so that a connection can keep its slots in a list.
