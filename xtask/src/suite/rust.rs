@@ -11,10 +11,6 @@ pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
         return Ok(());
     }
     let mut command = run.workspace.cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
-    if run.full {
-        // Tests that have a long form ask for this variable.
-        command.env("PEREGRINE_TEST_FULL", "1");
-    }
     let mut totals = Totals::default();
     let outcome = process::run(&mut command, LIMIT, |line| {
         totals.read(line);
