@@ -82,7 +82,13 @@ impl RecvWindow {
     pub(crate) fn release(&mut self, len: usize) -> Option<u32> {
         let len = len.min(self.held());
         self.unannounced += len as u32;
-        if len == 0 || self.unannounced < (self.size / 2).max(1) {
+        if len == 0 { None } else { self.due() }
+    }
+
+    /// The increment of a WINDOW_UPDATE to send now, if half the window has gathered.
+    #[inline]
+    fn due(&mut self) -> Option<u32> {
+        if self.unannounced < (self.size / 2).max(1) {
             return None;
         }
         let increment = std::mem::take(&mut self.unannounced);
@@ -91,11 +97,15 @@ impl RecvWindow {
         Some(increment)
     }
 
-    /// Our SETTINGS_INITIAL_WINDOW_SIZE changed from `size` to `new` and the peer knows.
-    pub(crate) fn resize(&mut self, new: u32) {
+    /// Our SETTINGS_INITIAL_WINDOW_SIZE changed from `size` to `new` and the peer knows. Answers the increment of a
+    /// WINDOW_UPDATE to send now: what has gathered may be more than the peer has left, and then nothing would
+    /// arrive any more whose release could announce it.
+    #[must_use]
+    pub(crate) fn resize(&mut self, new: u32) -> Option<u32> {
         // Cannot overflow: the window is at most `size`, so it ends up at most `new`.
         let _ = self.window.shift(i64::from(new) - i64::from(self.size));
         self.size = new;
+        self.due()
     }
 
     /// Received and not yet released.
@@ -175,7 +185,7 @@ mod tests {
     fn shrinking_keeps_what_is_held() {
         let mut window = RecvWindow::new(65_535);
         window.on_received(60_000).unwrap();
-        window.resize(1_000);
+        assert_eq!(window.resize(1_000), None);
         assert_eq!((window.available(), window.held()), (0, 60_000));
         assert_eq!(window.release(60_000), Some(60_000));
         assert_eq!(window.available(), 1_000);

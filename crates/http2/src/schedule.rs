@@ -38,6 +38,21 @@ impl Schedule {
         self.ring.is_empty()
     }
 
+    /// Drops the turns of streams that are gone once they are the majority: while the connection's window is shut
+    /// no turn comes, and streams that end meanwhile would leave theirs behind. `live` is how many streams there
+    /// are, `is_live` which.
+    #[inline]
+    pub(crate) fn sweep(&mut self, live: usize, is_live: impl Fn(StreamKey) -> bool) {
+        if self.ring.len() > 2 * live + SLACK {
+            self.ring.retain(|key| is_live(*key));
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.ring.clear();
     }
@@ -46,3 +61,6 @@ impl Schedule {
         self.ring.shrink_to_fit();
     }
 }
+
+/// Turns of streams that are gone, tolerated beside one for each live stream.
+const SLACK: usize = 64;

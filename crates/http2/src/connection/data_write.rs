@@ -150,6 +150,8 @@ impl Connection {
     /// Moves queued stream data to the output, as windows and the high-water mark allow. True if there is
     /// output.
     pub fn poll_output(&mut self) -> bool {
+        let streams = &self.streams;
+        self.schedule.sweep(streams.len(), |key| streams.get(key).is_some());
         while self.output.len() < self.config.write_buffer_high_water && self.send_window.available() > 0 {
             let Some(key) = self.schedule.pop() else { break };
             self.send_one(key);

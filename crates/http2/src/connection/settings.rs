@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::{Connection, Event, Phase, Role};
 use crate::error::ConnectionError;
 use crate::frame::{MAX_MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Setting, Settings, WindowUpdate};
+use crate::stream::RecvHalf;
 use crate::{ErrorCode, StreamId};
 
 /// The peer's settings in force.
@@ -145,8 +146,14 @@ impl Connection {
         self.decoder.set_limit(self.config.header_table_size as usize);
         let size = self.config.initial_window_size;
         if size < DEFAULT_WINDOW_SIZE {
-            for (_, stream) in self.streams.iter_mut() {
-                stream.recv_window.resize(size);
+            for (key, stream) in self.streams.iter_mut() {
+                let due = stream.recv_window.resize(size);
+                // A peer that has ended its side needs no window.
+                if let Some(increment) = due
+                    && stream.recv != RecvHalf::Ended
+                {
+                    WindowUpdate { stream: key.id(), increment }.encode(self.output.frames());
+                }
             }
         }
         self.recv_window_size = size;

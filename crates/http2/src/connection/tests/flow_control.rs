@@ -399,3 +399,22 @@ fn writable_comes_when_a_slow_socket_has_taken_its_share() {
     let event = scripted.connection.poll_event().map(Seen::from);
     assert!(matches!(event, Some(Seen::Writable { stream }) if stream == key), "{event:?}");
 }
+
+#[test]
+fn streams_that_end_while_the_connections_window_is_shut_leave_no_turns_behind() {
+    // wire-rules 87
+    let (mut scripted, key) = sending(Config::server());
+    scripted.write(key, &vec![0; 65_535]).unwrap();
+    scripted.written();
+    for id in 0..2_000 {
+        let waiting = scripted.request(id * 2 + 3, true);
+        scripted.connection.send_headers(waiting, fields(&RESPONSE), false).unwrap();
+        scripted.write(waiting, b"reply").unwrap();
+        // As at a deadline: what waits is dropped, the trailers need no window.
+        scripted.connection.discard_queued_data(waiting);
+        scripted.connection.send_headers(waiting, fields(&TRAILERS), true).unwrap();
+        scripted.written();
+        assert!(!scripted.connection.is_open(waiting));
+    }
+    assert!(scripted.connection.schedule.len() <= 80, "{}", scripted.connection.schedule.len());
+}

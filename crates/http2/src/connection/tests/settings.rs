@@ -129,3 +129,27 @@ fn a_silent_peer_is_left() {
     let scripted = Scripted::server(Config::server());
     assert_eq!(scripted.connection.next_timeout(), None);
 }
+
+#[test]
+fn credit_gathered_before_a_smaller_window_is_acknowledged_goes_back_with_it() {
+    // wire-rules 83, RFC 9113 6.5.3: the client sends by the default window before it has seen ours.
+    let config = Config { initial_window_size: 1_000, ..Config::server() };
+    let mut scripted = Scripted::before_handshake(Role::Server, config);
+    scripted.receive(PREFACE).unwrap();
+    scripted.raw(0x4, 0, 0, &[]).unwrap();
+    scripted.written();
+    let key = scripted.request(1, false);
+    for _ in 0..3 {
+        scripted.data(1, &[7; 10_000], false).unwrap();
+        scripted.connection.release(key, 10_000);
+    }
+    assert!(scripted.written().is_empty(), "less than half of what the client had");
+    scripted.raw(0x4, 0x1, 0, &[]).unwrap();
+    // The client is 29,000 octets below zero: without this it could never send again.
+    let Frame::WindowUpdate(WindowUpdate { stream, increment }) = scripted.written_one().parse() else {
+        panic!()
+    };
+    assert_eq!((stream.value(), increment), (1, 30_000));
+    scripted.data(1, &[7; 1_000], false).unwrap();
+    assert_eq!(scripted.data(1, &[7], false).unwrap().len(), 1);
+}
