@@ -10,10 +10,14 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// a read per 64 KiB.
 const CAPACITY: usize = 64 * 1024;
 
+/// Longest partial frame that an idle connection keeps in memory of its own, in bytes. A sixteenth of the buffer:
+/// what a peer has to send to make us hold one.
+const PARKED: usize = 4 * 1024;
+
 /// A contiguous read buffer. Frames are parsed where they lie; only an incomplete one at the end is moved to
 /// the front before the next read.
 ///
-/// Memory: 64 KiB while bytes flow, none once the connection is idle.
+/// Memory: 64 KiB while bytes flow; once the connection is idle none, or what a short partial frame needs.
 #[derive(Debug, Default)]
 pub struct ReadBuffer {
     bytes: Vec<u8>,
@@ -59,16 +63,23 @@ impl ReadBuffer {
         Poll::Ready(Ok(count))
     }
 
-    /// Gives the memory back, unless a partial frame lies in it.
+    /// Gives the memory back. A short partial frame is moved out of the way first, so that a peer which sends one
+    /// byte and falls silent does not hold a whole buffer; a long one keeps it.
     pub fn on_idle(&mut self) {
-        if self.start == self.end && self.bytes.capacity() > 0 {
-            lend::give_back(std::mem::take(&mut self.bytes));
+        let left = self.end - self.start;
+        if self.bytes.len() < CAPACITY || left > PARKED {
+            return;
         }
+        let parked = self.filled().to_vec();
+        lend::give_back(std::mem::replace(&mut self.bytes, parked));
+        self.start = 0;
+        self.end = left;
     }
 
     fn make_room(&mut self) {
-        if self.bytes.is_empty() {
-            self.bytes = lend::take();
+        if self.bytes.len() < CAPACITY {
+            let parked = std::mem::replace(&mut self.bytes, lend::take());
+            self.bytes[..self.end].copy_from_slice(&parked[..self.end]);
         }
         if self.start > 0 {
             self.bytes.copy_within(self.start..self.end, 0);
@@ -149,6 +160,27 @@ mod tests {
         assert_eq!(buffer.filled(), b"abc");
         buffer.consume(3);
         buffer.on_idle();
+        fill(&mut buffer, b"d");
+        buffer.consume(1);
+        buffer.on_idle();
         assert_eq!(buffer.bytes.capacity(), 0);
+    }
+
+    #[test]
+    fn a_few_bytes_and_silence_do_not_hold_a_buffer() {
+        // http2-abuse 42
+        let mut buffer = ReadBuffer::new();
+        for round in 0..3 {
+            fill(&mut buffer, b"abcd");
+            buffer.consume(1);
+            buffer.on_idle();
+            assert!(buffer.bytes.capacity() <= 64, "{}", buffer.bytes.capacity());
+            assert_eq!(buffer.filled().len(), 3 * (round + 1));
+        }
+        assert_eq!(buffer.filled(), b"dabcdabcd");
+        buffer.consume(9);
+        fill(&mut buffer, &vec![1; PARKED + 1]);
+        buffer.on_idle();
+        assert_eq!(buffer.bytes.len(), CAPACITY, "a long partial frame is not copied to and fro");
     }
 }
