@@ -102,10 +102,9 @@ fn check(
 ) -> Result<Route, Refusal> {
     // wire-rules 2
     if head.method() != Some(b"POST") {
-        let method = String::from_utf8_lossy(head.method().unwrap_or_default()).into_owned();
         return Err(Refusal::new(
             405,
-            Status::internal(format!("gRPC calls are POST requests, not {method}")),
+            Status::internal(format!("gRPC calls are POST requests, not {}", lossy(head.method()))),
         ));
     }
     check_content_type(collected.content_type)?;

@@ -163,11 +163,12 @@ impl Serving {
     pub(super) fn finish(&mut self, mut call: Call, result: &CallResult) {
         let wire = self.wire();
         wire.finish(call.key, call.head_sent, result.as_ref());
-        if call.deadline.is_some() && wire.connection.queued(call.key) > 0 {
-            call.state = CallState::Draining;
-            self.insert_call(call);
-        } else if let CallState::Parked { slot, .. } = call.state {
+        let drains = call.deadline.is_some() && wire.connection.queued(call.key) > 0;
+        if let CallState::Parked { slot, .. } = std::mem::replace(&mut call.state, CallState::Draining) {
             drop_quietly(slot);
+        }
+        if drains {
+            self.insert_call(call);
         }
     }
 

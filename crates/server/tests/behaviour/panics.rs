@@ -4,10 +4,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use peregrine_core::{BytesCodec, MethodDescriptor, Request, Response, ServiceDescriptor, Status};
+use peregrine_core::{
+    BytesCodec, MethodDescriptor, Request, Response, ServiceDescriptor, Status, Streaming, channel,
+};
 use peregrine_http2::ErrorCode;
-use peregrine_server::service::{CallSlot, Service, unary_slot};
-use peregrine_testkit::peer::message;
+use peregrine_server::service::{CallSlot, ResponseSink, Service, bidi_slot, unary_slot};
+use peregrine_testkit::Peer;
+use peregrine_testkit::peer::{PeerConfig, message};
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
 use peregrine_testkit::{serve, settle};
 
@@ -71,7 +74,15 @@ struct Brittle;
 
 static BRITTLE: ServiceDescriptor = ServiceDescriptor {
     name: "test.Brittle",
-    methods: &[brittle("/test.Brittle/Making", "Making"), brittle("/test.Brittle/Dropping", "Dropping")],
+    methods: &[
+        brittle("/test.Brittle/Making", "Making"),
+        brittle("/test.Brittle/Dropping", "Dropping"),
+        MethodDescriptor {
+            client_streaming: true,
+            server_streaming: true,
+            ..brittle("/test.Brittle/Sending", "Sending")
+        },
+    ],
     file_descriptor_set: &[],
 };
 
@@ -96,6 +107,18 @@ impl Service for Brittle {
 
     fn slot(&self, method: usize) -> Option<Pin<Box<dyn CallSlot>>> {
         let service = Arc::new(());
+        if method == 2 {
+            return Some(bidi_slot::<BytesCodec, Bytes, Bytes, _, _, _>(
+                service,
+                |_: Arc<()>, _request: Request<Streaming<Bytes>>, sink: ResponseSink<BytesCodec, Bytes>| {
+                    sink.stream(Response::new(channel(|tx| async move {
+                        let _bomb = DropBomb;
+                        tx.send(Bytes::from_static(b"waits for the window")).await?;
+                        std::future::pending().await
+                    })))
+                },
+            ));
+        }
         Some(if method == 0 {
             unary_slot::<BytesCodec, Bytes, Bytes, _, _, _>(service, |_: Arc<()>, request: Request<Bytes>| {
                 assert!(request.is_empty(), "secret");
@@ -154,5 +177,25 @@ fn a_panic_while_a_call_is_dropped_hurts_no_other() {
         settle().await;
         assert_eq!(other.call(UNARY, &[], b"alive").await.texts(), ["alive"]);
         served.finish([other]).await;
+    });
+}
+
+#[test]
+fn a_panic_while_a_call_is_dropped_for_oversized_trailers_hurts_no_other() {
+    in_each_mode(async |stage: Stage| {
+        let served = serve(stage.server().add_service(Brittle).max_header_list_size(2_000));
+        let mut peer = Peer::new(served.connect(), PeerConfig::with_stream_window(0));
+        peer.start().await;
+        let other = peer.request(UNARY, &[], &message(b"alive"), true).await;
+        // Its message waits for the window, and so does the memory of its deadline.
+        let stream = peer.request("/test.Brittle/Sending", &[("grpc-timeout", "1H")], b"", false).await;
+        settle().await;
+        peer.headers(stream, &[("x-long", "x".repeat(2_500))], true).await;
+        settle().await;
+        peer.give_window(other, 100).await;
+        assert_eq!(peer.reply(other).await.texts(), ["alive"]);
+        peer.give_window(stream, 100).await;
+        assert_eq!(peer.reply(stream).await.code(), code::RESOURCE_EXHAUSTED);
+        served.finish([peer]).await;
     });
 }

@@ -96,6 +96,10 @@ fn a_method_other_than_post_is_answered_405() {
             assert_eq!((reply.http_status(), reply.code()), (405, code::INTERNAL), "{method}");
             assert!(reply.is_trailers_only());
         }
+        let reply = exchange(&mut peer, &head_with(&[(":method", &[b'X'; 14_000])])).await;
+        let (status, text) = reply.status();
+        assert_eq!((reply.http_status(), status), (405, code::INTERNAL));
+        assert!(text.len() < 1_000, "a text of {} bytes", text.len());
         assert_eq!(stage.counts().started, 0);
         served.finish([peer]).await;
     });
