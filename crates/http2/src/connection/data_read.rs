@@ -21,6 +21,10 @@ impl Connection {
         self.on_connection_received(len)?;
         let Some(key) = self.streams.find(id) else {
             self.on_stray_frame(id, "DATA on a closed stream")?;
+            // Others are paid for with the connection's window.
+            if len == 0 {
+                self.limits.on_housekeeping(now)?;
+            }
             return Ok(None);
         };
         let fault = |code, reason| Fault::stream(id, code, reason);

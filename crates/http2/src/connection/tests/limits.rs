@@ -198,6 +198,20 @@ fn empty_data_ends_the_connection_and_padding_does_not_hide_it() {
 }
 
 #[test]
+fn empty_data_on_a_stream_that_is_gone_is_housekeeping() {
+    // abuse 11
+    let mut scripted = server();
+    let key = scripted.request(1, false);
+    scripted.connection.reset(key, ErrorCode::CANCEL);
+    scripted.written();
+    let rounds = flood(&mut scripted, "housekeeping", 20_000, |scripted, _| {
+        assert!(scripted.data(1, b"", false)?.is_empty());
+        Ok(())
+    });
+    assert!((10_000..10_010).contains(&rounds), "{rounds}");
+}
+
+#[test]
 fn tiny_data_is_limited_by_its_window_only() {
     // abuse 12: a stream of small messages is no attack
     let mut scripted = server();
