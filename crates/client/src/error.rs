@@ -83,6 +83,6 @@ pub(crate) fn unavailable(error: &Error, next_attempt: Duration) -> Status {
 
 /// There is no tokio runtime to put a connection's driver on.
 pub(crate) fn no_runtime() -> Error {
-    Error::new(Phase::Connect, "there is no tokio runtime here")
+    Error::new(Phase::Connect, "there is no tokio runtime here, or it has ended")
         .with_hint("make calls inside of a tokio runtime, for example under #[tokio::main]")
 }

@@ -597,3 +597,21 @@ fn a_channel_outlives_the_runtime_that_connected_it() {
         });
     }
 }
+
+#[test]
+fn a_call_on_a_runtime_that_has_ended_fails_and_does_not_hang() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let handle = runtime.handle().clone();
+    drop(runtime);
+    let (done, outcome) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let channel = Channel::builder("http://127.0.0.1:1").build().unwrap();
+        let ready = handle.block_on(channel.ready());
+        done.send((ready, handle.block_on(channel.ready()))).unwrap();
+    });
+    let (first, second) = outcome.recv_timeout(Duration::from_secs(10)).expect("it hangs");
+    for error in [first.unwrap_err(), second.unwrap_err()] {
+        assert_eq!(error.phase(), Phase::Connect);
+        assert!(error.to_string().contains("runtime"), "{error}");
+    }
+}

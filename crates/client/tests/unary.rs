@@ -368,6 +368,8 @@ fn a_second_head_is_internal() {
     })
     .unwrap_err();
     assert_eq!(status.code(), Code::Internal);
+    // What the peer did wrong is in the message, not the code of the reset alone.
+    assert!(status.message().contains("second HEADERS without END_STREAM"), "{status}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ where
         codec: PhantomData,
     };
     let started = plan.start(&mut outgoing, true).await?;
-    response.call.place(started);
+    response.call.place_first(started);
     Ok(Streaming::new::<C>(response.inbox, DecodeLimits::default()))
 }
 
@@ -77,7 +77,7 @@ where
     let started = plan.start(&mut outgoing, false).await?;
     let mut pump = Pump::<C, A>::new(&started, plan.max_request());
     let runtime = started.connection.runtime().clone();
-    response.call.place(started);
+    response.call.place_first(started);
     let responses = Streaming::new::<C>(response.inbox, DecodeLimits::default());
     let mut pumping = Box::pin(async move {
         let mut source = pin!(Some(source));
@@ -140,6 +140,12 @@ pub(super) struct StreamCall {
 }
 
 impl StreamCall {
+    /// The call was started there, and may have moved since: the peer can refuse it, and the second start succeed on
+    /// another thread, before the first one gets to say where it was.
+    fn place_first(&self, started: Started) {
+        self.lock().get_or_insert((started.connection, started.id));
+    }
+
     /// The call runs there now.
     pub(super) fn place(&self, started: Started) {
         *self.lock() = Some((started.connection, started.id));
@@ -195,5 +201,35 @@ impl<C: Codec<A>, A: Send + 'static> Outgoing for OneRequest<C, A> {
             _ => None,
         };
         self.response.sink(replay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use peregrine_core::PeerAddr;
+    use peregrine_http2::Config;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_moved_before_its_first_place_was_noted_stays_where_it_is() {
+        // wire-rules 67: the refusal can overtake the thread that made the call.
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let started = |index| {
+            let now = std::time::Instant::now();
+            let connection =
+                SharedConnection::new(Config::client(), PeerAddr::Unknown, runtime.handle().clone(), now);
+            Started { connection, id: CallId::from_parts(index, 0) }
+        };
+        let place = |call: &StreamCall| call.lock().as_ref().map(|(_, id)| *id);
+        let call = StreamCall::default();
+        call.place(started(2));
+        call.place_first(started(1));
+        assert_eq!(place(&call), Some(CallId::from_parts(2, 0)));
+        let call = StreamCall::default();
+        call.place_first(started(1));
+        assert_eq!(place(&call), Some(CallId::from_parts(1, 0)));
+        call.place(started(2));
+        assert_eq!(place(&call), Some(CallId::from_parts(2, 0)));
     }
 }

@@ -58,7 +58,8 @@ pub(super) struct Subchannel {
 #[derive(Debug)]
 enum State {
     Idle,
-    Connecting(AbortHandle),
+    /// The attempt's task, once it is spawned.
+    Connecting(Option<AbortHandle>),
     Ready(Arc<SharedConnection>),
     TransientFailure {
         error: Error,
@@ -128,8 +129,20 @@ impl Subchannel {
             _ => 0,
         };
         let Ok(runtime) = Handle::try_current() else { return Err((error::no_runtime(), Duration::ZERO)) };
+        *state = State::Connecting(None);
+        drop(state);
+        self.spawn_attempt(&runtime, failures)
+    }
+
+    /// Starts an attempt. Without the lock: a runtime that is shutting down drops the task on the spot, and a
+    /// dropped attempt reports itself.
+    fn spawn_attempt(self: &Arc<Self>, runtime: &Handle, failures: u32) -> Result<Look, (Error, Duration)> {
         let task = runtime.spawn(Attempt::new(self, failures).run());
-        *state = State::Connecting(task.abort_handle());
+        match &mut *self.lock() {
+            State::Connecting(place) => *place = Some(task.abort_handle()),
+            State::Idle if task.is_finished() => return Err((error::no_runtime(), Duration::ZERO)),
+            _ => {}
+        }
         Ok(Look::Wait(None))
     }
 
@@ -173,9 +186,9 @@ impl Subchannel {
 impl Drop for Subchannel {
     fn drop(&mut self) {
         match self.state.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            State::Connecting(attempt) => attempt.abort(),
+            State::Connecting(Some(attempt)) => attempt.abort(),
             State::Ready(connection) => connection.shut_down(now()),
-            State::Idle | State::TransientFailure { .. } => {}
+            State::Idle | State::Connecting(None) | State::TransientFailure { .. } => {}
         }
     }
 }

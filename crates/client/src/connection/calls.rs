@@ -14,7 +14,7 @@ pub(crate) struct CallId {
 
 impl CallId {
     #[cfg(test)]
-    pub(super) fn from_parts(index: u32, generation: u32) -> Self {
+    pub(crate) fn from_parts(index: u32, generation: u32) -> Self {
         Self { index, generation }
     }
 }

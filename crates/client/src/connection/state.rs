@@ -345,8 +345,10 @@ impl State {
             (Initiator::Remote, _) => {
                 Status::from_reset(code.0).with_message(format!("the peer reset the call with {code}"))
             }
-            (Initiator::Engine, _) => Status::from_reset(code.0)
-                .with_message(format!("the peer broke HTTP/2 on this call; it was reset with {code}")),
+            (Initiator::Engine, _) => Status::from_reset(code.0).with_message(format!(
+                "the peer broke HTTP/2 on this call: {}; it was reset with {code}",
+                self.engine.last_fault()
+            )),
         };
         self.end_call(id, End::failed(status, code), effects);
     }
