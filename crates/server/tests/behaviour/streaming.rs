@@ -95,6 +95,20 @@ fn a_message_of_any_size_travels_whole_through_small_windows() {
 /// what is on its way to the connection. Generous; what must not happen is "all of them".
 const AHEAD: usize = 300_000;
 
+// wire-rules 84, B2: the engine fills its output up to a mark, and a call that was held back there goes on in the
+// same turn; nothing else comes to wake the connection when the peer has no window to give.
+#[test]
+fn a_stream_many_times_the_write_buffer_leaves_as_fast_as_the_socket_takes_it() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for script in ["many 100 65536", "many 8 1000000", "many 20000 200"] {
+            let reply = peer.call(SERVER_STREAM, &[("script", script)], b"").await;
+            assert_eq!(reply.code(), code::OK, "{script}");
+        }
+        served.finish([peer]).await;
+    });
+}
+
 // wire-rules 84
 #[test]
 fn a_source_is_polled_only_while_the_peers_window_has_room() {
