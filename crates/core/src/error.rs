@@ -173,16 +173,22 @@ impl fmt::Debug for Error {
             // Its report says all, and its first line what `Display` says.
             return write!(f, "{}: {status:?}", self.inner.phase.failure());
         }
-        write!(f, "{self}\n  phase: {}", self.inner.phase)?;
+        let headline = self.to_string();
+        f.write_str(&headline)?;
+        self.write_facts(f)?;
+        report::Report { headline: &headline, hint: self.hint() }.write_causes(f, self.source())
+    }
+}
+
+impl Error {
+    /// The lines of a report that only this type knows.
+    pub(crate) fn write_facts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n  phase: {}", self.inner.phase)?;
         if self.inner.attempt > 0 {
             write!(f, "\n  attempt: {}", self.inner.attempt)?;
         }
-        if let Some(elapsed) = self.inner.elapsed {
-            write!(f, "\n  after: {elapsed:.1?}")?;
-        }
-        report::write_causes(f, self.source())?;
-        match self.hint() {
-            Some(hint) => write!(f, "\n  next step: {hint}"),
+        match self.inner.elapsed {
+            Some(elapsed) => write!(f, "\n  after: {elapsed:.1?}"),
             None => Ok(()),
         }
     }
@@ -290,6 +296,33 @@ mod tests {
             assert_eq!(sentence(phase), text);
         }
     }
+
+    #[test]
+    fn causes_that_repeat_what_was_said_are_left_out() {
+        let refused = std::io::Error::other("refused (os error 111)");
+        let error =
+            Error::new(Phase::Connect, "refused (OS error 111)").with_peer("[::1]:9").with_source(refused);
+        assert_eq!(format!("{error:?}"), format!("{error}\n  phase: connect"));
+    }
+
+    #[test]
+    fn a_chain_without_end_is_cut() {
+        #[derive(Debug)]
+        struct Circle;
+        impl fmt::Display for Circle {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("round")
+            }
+        }
+        impl StdError for Circle {
+            fn source(&self) -> Option<&(dyn StdError + 'static)> {
+                Some(self)
+            }
+        }
+        let report = format!("{:?}", Error::new(Phase::Serve, "x").with_source(Circle));
+        assert!(report.ends_with("caused by: round\n  caused by: (more causes left out)"), "{report}");
+    }
+
     #[test]
     fn a_status_goes_through_an_error_unharmed() {
         let status = Status::not_found("no such book").with_details_bytes(vec![1, 2]);

@@ -10,6 +10,7 @@
 //! - `reflection` (default): `grpc.reflection` v1 and v1alpha.
 //! - `prost`: messages by the prost runtime.
 
+pub mod codec;
 mod include;
 #[doc(hidden)]
 pub mod rt;

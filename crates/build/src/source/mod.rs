@@ -72,7 +72,7 @@ fn existing(file: &Path, base: &Path) -> Result<PathBuf> {
     let near = diagnose::nearest_proto(&path);
     Err(match near {
         Some(near) => error.with_next(format!("did you mean {}?", resolver::shown(&near, base))),
-        None => error.with_next("give the path relative to the folder of Cargo.toml"),
+        None => error.with_next(format!("give the path relative to {}", base.display())),
     })
 }
 

@@ -111,6 +111,14 @@ fn a_missing_file_suggests_the_nearest_one() {
 }
 
 #[test]
+fn a_missing_file_without_a_namesake_says_what_paths_are_relative_to() {
+    let folder = tree(&[("build.rs", "")]);
+    let report = format!("{:?}", compile_in(&folder, &["greeter.proto"]).unwrap_err());
+    assert!(report.contains("there is no file greeter.proto"), "{report}");
+    assert!(report.contains(&format!("relative to {}", folder.path().display())), "{report}");
+}
+
+#[test]
 fn an_edition_gets_an_error_that_names_the_descriptor_set_way() {
     let folder = tree(&[("a.proto", "// text\n/* more */\nedition = \"2023\";\nmessage M {}\n")]);
     let error = compile_in(&folder, &["a.proto"]).unwrap_err();

@@ -143,10 +143,24 @@ pub(crate) fn metadata_text(value: MetadataValue<'_>) -> String {
 }
 
 fn next_step(code: Code, status: &Status) -> Option<&'static str> {
+    // What our client says of peers that are there and yet answer no call.
+    let says = |words| status.message().contains(words);
+    if says("the peer answered HTTP status") {
+        return Some(
+            "not the gRPC server answered but a web server or a proxy before it: check the port, and that the \
+             proxy passes gRPC on",
+        );
+    }
     match code {
         Code::Unauthenticated => Some("send credentials: -H 'authorization: Bearer ${TOKEN}'"),
         Code::DeadlineExceeded => {
             Some("give it more time with --timeout, or see with -v where the time went")
+        }
+        Code::Unavailable if says("ENHANCE_YOUR_CALM") => Some(
+            "the server has had too much of this client, its words say of what: wait, then send less at a time",
+        ),
+        Code::Unavailable if says("GOAWAY") && status.source().is_none() => {
+            Some("the server is ending or restarting: try again")
         }
         Code::Unavailable if status.source().is_some() => Some(
             "the connection broke during the call: has the server ended? its log may say why; then try again",

@@ -103,9 +103,43 @@ fn a_peer_that_hangs_up_in_mid_message_is_unavailable() {
     assert_eq!(run.out, "");
 }
 
-/// A server without an HTTP/2 engine: waits for a request, answers with a head and some bytes of a message, and is
+#[test]
+fn a_web_page_in_place_of_a_reply_points_at_the_proxy() {
+    // `:status 502` by the name of entry 8 of the static table, `content-type` of entry 31.
+    let head = [&[0x08, 3][..], b"502", &[0x0f, 0x10, 9], b"text/html"].concat();
+    let address = peer(move |stream| {
+        h2_answer(stream, |id| [frame(1, 4, id, &head), frame(0, 1, id, b"<h1>no upstream</h1>")].concat());
+    });
+    echo(&address, &[]).expect(78).says(&[
+        "UNAVAILABLE",
+        "502",
+        "text/html",
+        "no upstream",
+        "next: ",
+        "proxy",
+    ]);
+}
+
+#[test]
+fn a_server_that_asks_for_calm_is_quoted() {
+    let address = peer(|stream| {
+        let reason = [&[0, 0, 0, 0, 0, 0, 0, 11][..], b"too_many_pings"].concat();
+        h2_answer(stream, |_| frame(7, 0, 0, &reason));
+    });
+    echo(&address, &[]).expect(78).says(&["ENHANCE_YOUR_CALM", "too_many_pings", "next: ", "wait"]);
+}
+
+/// Answers with a gRPC head and some bytes of a message, and is gone.
+fn h2_reply(stream: TcpStream, data: &[u8]) {
+    // `:status 200` is entry 8 of the static table; `content-type` is entry 31 with a literal value.
+    let mut head = vec![0x88, 0x0f, 0x10, 16];
+    head.extend_from_slice(b"application/grpc");
+    h2_answer(stream, |id| [frame(1, 4, id, &head), frame(0, 0, id, data)].concat());
+}
+
+/// A server without an HTTP/2 engine: waits for a request, answers with what `answer` makes for its stream, and is
 /// gone.
-fn h2_reply(mut stream: TcpStream, data: &[u8]) {
+fn h2_answer(mut stream: TcpStream, answer: impl FnOnce(u32) -> Vec<u8>) {
     // An empty SETTINGS frame.
     let _ = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
     let mut preface = [0; 24];
@@ -117,11 +151,7 @@ fn h2_reply(mut stream: TcpStream, data: &[u8]) {
             break id;
         }
     };
-    // `:status 200` is entry 8 of the static table; `content-type` is entry 31 with a literal value.
-    let mut head = vec![0x88, 0x0f, 0x10, 16];
-    head.extend_from_slice(b"application/grpc");
-    let _ = stream.write_all(&frame(1, 4, id, &head));
-    let _ = stream.write_all(&frame(0, 0, id, data));
+    let _ = stream.write_all(&answer(id));
     // Nothing more will come. What the client still sends is read: closing over it would reset the connection.
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.read_to_end(&mut Vec::new());

@@ -169,6 +169,9 @@ fn a_reply_over_the_limit_names_both_sizes() {
     run.says(&["RESOURCE_EXHAUSTED", "4194304", "52428", "--max-message-size"]);
     let run = call(&server, "Echo", &["-d", "{\"name\": \"big\"}", "--max-message-size", "6MiB"]).expect(0);
     assert!(run.out.len() > 5 << 20);
+    // A request that happens to be as long as replies may be (7 bytes) is not at fault.
+    let run = call(&server, "Echo", &["-d", "{\"name\": \"extra\"}", "--max-message-size", "7"]).expect(72);
+    run.says(&["limit of 7 bytes", "--max-message-size"]);
     // The other way round the limit is the server's.
     let echo = ["call", &server.address, "test.v1.Everything/Echo", "-d", "@"];
     let large = format!("{{\"name\": \"{}\"}}", "x".repeat(5 << 20));

@@ -204,14 +204,15 @@ impl fmt::Display for Status {
 
 impl fmt::Debug for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")?;
+        let headline = self.to_string();
+        f.write_str(&headline)?;
         if !self.details().is_empty() {
             write!(f, "\n  details: {} bytes", self.details().len())?;
         }
         if !self.metadata().is_empty() {
             write!(f, "\n  metadata: {:?}", self.metadata())?;
         }
-        report::write_causes(f, self.source())
+        report::Report { headline: &headline, hint: None }.write_causes(f, self.source())
     }
 }
 
@@ -287,7 +288,11 @@ mod tests {
     fn display_is_one_line_and_debug_the_full_report() {
         let cause = std::io::Error::other("disk is full");
         let mut status = Status::unavailable("no room").with_details_bytes(vec![0; 12]).with_source(
-            crate::Error::new(crate::Phase::Connect, "refused").with_peer("[::1]:9").with_source(cause),
+            crate::Error::new(crate::Phase::Connect, "refused")
+                .with_peer("[::1]:9")
+                .with_attempt(2)
+                .with_hint("start the server")
+                .with_source(cause),
         );
         status.metadata_mut().append("retry", "later").unwrap();
         assert_eq!(status.to_string(), "UNAVAILABLE: no room");
@@ -295,7 +300,8 @@ mod tests {
         assert_eq!(
             format!("{status:?}"),
             "UNAVAILABLE: no room\n  details: 12 bytes\n  metadata: {\"retry\": \"later\"}\n  \
-             caused by: could not connect to [::1]:9: refused\n  caused by: disk is full"
+             caused by: could not connect to [::1]:9: refused\n  phase: connect\n  attempt: 2\n  \
+             caused by: disk is full\n  next step: start the server"
         );
     }
 

@@ -120,13 +120,17 @@ impl Passed {
         self.received.set(self.received.get() + 1);
     }
 
-    /// What to do about a message that was too large: whose limit it was shows in its size.
+    /// What to do about a message that was too large: whose limit it was shows in its size, which the stacks word in
+    /// one of two ways.
     fn over_the_limit(&self, status: &Status) -> Option<&'static str> {
-        if status.code() != Code::ResourceExhausted || !status.message().contains("limit") {
+        let text = status.message();
+        let about_size = text.contains("limit") || text.contains("larger than max");
+        if status.code() != Code::ResourceExhausted || !about_size {
             return None;
         }
-        let ours = format!("of {} bytes", self.largest.get());
-        Some(if status.message().contains(&ours) {
+        let size = self.largest.get();
+        let request = [format!("message of {size} bytes"), format!("({size} vs")];
+        Some(if request.iter().any(|words| text.contains(words)) {
             "the request is larger than the server takes; the limit is the server's to raise"
         } else {
             "a larger reply is accepted with --max-message-size"
