@@ -36,6 +36,20 @@ pub(crate) fn start(mut builder: tokio::runtime::Builder) -> Result<Runtime, Rep
         .map_err(|error| Report::system("cannot start the runtime").fact("cause", error))
 }
 
+/// Waits for Ctrl-C or SIGTERM: what ends a server gracefully, by hand or from a service manager.
+pub(crate) async fn asked_to_stop() {
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => signal.recv().await,
+            Err(_unavailable) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = interrupt() => {}
+        _ = terminated => {}
+    }
+}
+
 /// Waits for Ctrl-C; for ever where it cannot be had.
 pub(crate) async fn interrupt() {
     if tokio::signal::ctrl_c().await.is_err() {

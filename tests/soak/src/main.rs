@@ -166,6 +166,6 @@ fn say(plan: &Plan, tally: &Tally, heap: &[usize], left: usize) {
 
 #[expect(clippy::print_stderr, reason = "the program's only words when it fails")]
 fn complain(error: &anyhow::Error) -> ExitCode {
-    eprintln!("soak: {error:?}");
+    eprintln!("soak: {error:#}");
     ExitCode::FAILURE
 }

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     };
     match run(args) {
         Ok(line) => say(&line),
-        Err(error) => complain(&format!("{error:?}"), 1),
+        Err(error) => complain(&format!("{error:#}"), 1),
     }
 }
 

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     };
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&format!("{error:?}"), 1),
+        Err(error) => complain(&format!("{error:#}"), 1),
     }
 }
 

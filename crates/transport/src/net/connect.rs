@@ -132,7 +132,11 @@ impl fmt::Display for ConnectError {
 
 impl Error for ConnectError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.io_error().map(|error| error as &(dyn Error + 'static))
+        match self.kind {
+            ConnectErrorKind::Resolve => self.io_error().map(|error| error as &(dyn Error + 'static)),
+            // The others name the error of each address themselves.
+            _ => None,
+        }
     }
 }
 

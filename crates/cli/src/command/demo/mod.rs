@@ -47,7 +47,7 @@ pub(super) fn run(args: &DemoArgs, global: &GlobalArgs, console: &mut Console) -
             () = runtime::interrupt() => {}
         }
         if !args.once {
-            runtime::interrupt().await;
+            runtime::asked_to_stop().await;
             writeln!(console.err, "\nshutting down; Ctrl-C again cuts what still runs")?;
         }
         tokio::select! {
