@@ -3,6 +3,97 @@
 //! One crate to name: what users need stands at this level. `peregrine-build` compiles `.proto` files in a
 //! `build.rs`, without protoc; `include_proto!` brings the result in.
 //!
+//! # The four shapes
+//! A generated trait has one `async fn` for each rpc, and a generated client one method:
+//!
+//! | rpc | the handler takes | and returns, in a `Result` | the client passes | and gets |
+//! |---|---|---|---|---|
+//! | unary | `Request<M>` | `Response<R>` | a message | `Response<R>` |
+//! | server streaming | `Request<M>` | `Response<impl Stream<..>>` | a message | `Streaming<R>` |
+//! | client streaming | `Request<Streaming<M>>` | `Response<R>` | a stream, as `iter(..)` | `Response<R>` |
+//! | bidirectional | `Request<Streaming<M>>` | `Response<impl Stream<..>>` | a stream | `Streaming<R>` |
+//!
+//! Wherever a client takes a message or a stream it takes a [`Request`] of one too. For requests that depend on
+//! replies, the last two have a twin without arguments, `.._sender()`, which gives a [`Sender`] to write into and a
+//! future of what the client gets. With a deadline or metadata, pass a `Request` of the [`Receiver`] of a [`pipe`].
+//! A [`Streaming`] is read with [`message`](Streaming::message), here by two handlers:
+//!
+//! ```
+//! use peregrine::{Request, Response, Status, Stream, Streaming};
+//!
+//! struct Adder {
+//!     start: u64,
+//! }
+//!
+//! impl Adder {
+//!     async fn sum(&self, mut numbers: Request<Streaming<u64>>) -> Result<Response<u64>, Status> {
+//!         let mut total = self.start;
+//!         while let Some(number) = numbers.message().await? {
+//!             total = total.checked_add(number).ok_or_else(|| Status::out_of_range("the sum is too large"))?;
+//!         }
+//!         Ok(total.into())
+//!     }
+//!
+//!     async fn running_sum(
+//!         &self,
+//!         numbers: Request<Streaming<u64>>,
+//!     ) -> Result<Response<impl Stream<Item = Result<u64, Status>> + Send>, Status> {
+//!         let mut numbers = numbers.into_inner();
+//!         Ok(Response::new(peregrine::channel(move |replies| async move {
+//!             let mut total = self.start; // a stream may borrow the service
+//!             while let Some(number) = numbers.message().await? {
+//!                 total += number;
+//!                 replies.send(total).await?;
+//!             }
+//!             Ok(())
+//!         })))
+//!     }
+//! }
+//! ```
+//!
+//! # Deadlines, metadata, errors
+//! ```
+//! # use peregrine::{Code, InvalidMetadata, Request, Response, Status};
+//! # use std::time::Duration;
+//! # fn prepare() -> Result<Request<u64>, InvalidMetadata> {
+//! let mut request = Request::new(7).timeout(Duration::from_secs(2));
+//! request.metadata_mut().insert("x-user", "ada")?;
+//! # Ok(request) }
+//! # fn with_sender() {
+//! let (requests, receiver) = peregrine::pipe(16); // 16 messages may wait
+//! let request = Request::new(receiver).timeout(Duration::from_secs(60));
+//! // client.chat(request).await?, and requests.send(message).await? as the talk goes on
+//! # let _: (peregrine::Sender<u64>, Request<peregrine::Receiver<u64>>) = (requests, request);
+//! # }
+//! # fn judge(result: Result<Response<u64>, Status>) {
+//! match result {
+//!     Ok(reply) => println!("{} {:?} {:?}", *reply, reply.metadata(), reply.trailers()),
+//!     Err(status) if status.code() == Code::NotFound => println!("there is none"),
+//!     Err(status) => println!("{status}"),
+//! }
+//! # }
+//! ```
+//! A handler sees [`Request::deadline`] and [`Request::metadata`]. When the deadline passes or the caller leaves, the
+//! handler's future is dropped where it waits.
+//!
+//! # Health, reflection, graceful shutdown
+//! ```no_run
+//! # #[cfg(all(feature = "health", feature = "reflection"))]
+//! # async fn run() -> Result<(), peregrine::Error> {
+//! use peregrine::{Server, health::Health, reflection::Reflection};
+//!
+//! let health = Health::new();
+//! let server = Server::builder().add_service(health.service()); // and your own
+//! let server = Reflection::of(&server)?.mount(server); // tells of what is mounted so far
+//! let stop = async {
+//!     let _ = tokio::signal::ctrl_c().await; // tokio's feature `signal`
+//!     health.shut_down();
+//! };
+//! let report = server.serve_with_shutdown("127.0.0.1:50051", stop).await?;
+//! println!("{report:?}");
+//! # Ok(()) }
+//! ```
+//!
 //! # Features
 //! Features only add.
 //! - `buffa` (default): messages by the buffa runtime, the generator's default.
@@ -16,6 +107,7 @@ mod include;
 pub mod rt;
 
 pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Target, TargetError};
+pub use peregrine_core::stream::{Receiver, pipe};
 pub use peregrine_core::{
     BytesCodec, CallOptions, Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest,
     InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, Phase, Request, Response,

@@ -11,7 +11,7 @@ use super::{ConnectArgs, HeaderArgs, SchemaArgs, value};
 Examples:
   peregrine call localhost:50051                                   what is there
   peregrine call localhost:50051 demo.v1.Demo/Greet -d '{\"name\": \"Ada\"}'
-  peregrine call localhost:50051 demo.v1.Demo/Sum -d '{\"value\": 1} {\"value\": 2}'
+  peregrine call localhost:50051 demo.v1.Demo/Summarize -d '{\"celsius\": 8} {\"celsius\": 9}'
   generate-json | peregrine call localhost:50051 demo.v1.Demo/Chat -d @")]
 pub(crate) struct CallArgs {
     /// host:port, http://host:port, https://host:port or unix:path; a bare host:port means plaintext on
@@ -38,8 +38,8 @@ pub(crate) struct CallArgs {
     #[arg(long)]
     pub(crate) emit_defaults: bool,
 
-    /// Give the call this much time in all, connecting included (`--max-time` is the same)
-    #[arg(long, alias = "max-time", value_name = "TIME", value_parser = value::duration)]
+    /// Give the call this much time in all, connecting included (`--deadline` and `--max-time` are the same)
+    #[arg(long, aliases = ["max-time", "deadline"], value_name = "TIME", value_parser = value::duration)]
     pub(crate) timeout: Option<Duration>,
 
     /// Largest reply message accepted

@@ -55,8 +55,8 @@ pub(crate) struct HealthArgs {
     #[arg(long)]
     pub(crate) watch: bool,
 
-    /// Give up after this long (`--max-time` is the same)
-    #[arg(long, alias = "max-time", value_name = "TIME", value_parser = value::duration)]
+    /// Give up after this long (`--deadline` and `--max-time` are the same)
+    #[arg(long, aliases = ["max-time", "deadline"], value_name = "TIME", value_parser = value::duration)]
     pub(crate) timeout: Option<Duration>,
 
     #[command(flatten)]

@@ -112,7 +112,9 @@ fn show(message: &Bytes, service: &str, global: &GlobalArgs, console: &mut Conso
 fn failed(status: &Status, service: &str) -> Report {
     let report = report::status(status, "asking for the health");
     match status.code() {
-        Code::Unimplemented => report.next("the server has no health service (grpc.health.v1.Health)"),
+        Code::Unimplemented => {
+            report.fact("cause", "the server has no health service (grpc.health.v1.Health)")
+        }
         Code::NotFound if !service.is_empty() => report.next(format!(
             "the health service knows no `{service}`; leave the name out to ask about the server"
         )),

@@ -100,7 +100,10 @@ impl Source {
         };
         self.load(service_name).await?;
         let Some(service) = self.schema.service(service_name) else {
-            return Err(self.no_service(service_name, Some(method_name)).await);
+            return Err(match self.service_alone(text).await? {
+                Some(report) => report,
+                None => self.no_service(service_name, Some(method_name)).await,
+            });
         };
         find::method(&service, method_name).ok_or_else(|| {
             let names: Vec<String> = service.methods().map(|method| method.name().to_owned()).collect();
@@ -111,6 +114,19 @@ impl Source {
             }
             report
         })
+    }
+
+    /// The error for a service that is there, but was named without a method.
+    async fn service_alone(&mut self, name: &str) -> Result<Option<Report>, Report> {
+        self.load(name).await?;
+        let Some(service) = self.schema.service(name) else { return Ok(None) };
+        let name = service.full_name();
+        let methods: Vec<String> = service.methods().map(|method| method.name().to_owned()).collect();
+        let mut report = Report::usage(format!("`{name}` is a service; a method of it is needed"));
+        if let Some(first) = methods.first() {
+            report = report.fact("methods", methods.join(", ")).next(format!("for example {name}/{first}"));
+        }
+        Ok(Some(report))
     }
 
     /// The error for a service that is not there.

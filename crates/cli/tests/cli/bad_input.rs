@@ -83,6 +83,11 @@ fn an_unknown_method_gets_the_nearest() {
         .says(&["test.v1.Everything has no method `Ecko`", "did you mean test.v1.Everything/Echo?"]);
     call("Everything/Echo", "{}").expect(2).says(&["did you mean test.v1.Everything/Echo?"]);
     call("Echo", "{}").expect(2).says(&["`Echo` is no method name", "package.Service/Method"]);
+    call("test.v1.Everything", "{}").expect(2).says(&[
+        "`test.v1.Everything` is a service",
+        "methods: ",
+        "Echo",
+    ]);
 }
 
 #[test]

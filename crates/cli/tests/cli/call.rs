@@ -153,7 +153,7 @@ fn a_stream_that_fails_keeps_what_came_before() {
 #[test]
 fn a_deadline_is_kept() {
     let server = TestServer::start();
-    for flag in ["--timeout", "--max-time"] {
+    for flag in ["--timeout", "--deadline", "--max-time"] {
         call(&server, "Echo", &["-d", "{\"name\": \"never\"}", flag, "100ms"]).expect(68).says(&[
             "DEADLINE_EXCEEDED",
             "spent: connecting",
