@@ -38,7 +38,7 @@ pub(super) struct Call {
 /// Where a call is.
 pub(super) enum CallState {
     /// The request message is not whole yet (wire-rules M1). Collected only when it comes in several pieces.
-    Receiving(Option<UnaryBody>),
+    Receiving(Option<Box<UnaryBody>>),
     /// The future waits in its slot for its waker, for input or for room.
     Parked { slot: Slot, inbox: Option<Arc<SharedInbox>> },
     /// The future runs in a task of its own.

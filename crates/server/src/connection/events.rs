@@ -113,7 +113,7 @@ impl Serving {
                 }
             }
             CallState::Receiving(body) => {
-                let body = body.get_or_insert_with(|| UnaryBody::new(encoding, max));
+                let body = body.get_or_insert_with(|| Box::new(UnaryBody::new(encoding, max)));
                 let taken = body.push(data);
                 self.wire().connection.release(key, data.len());
                 match taken {
