@@ -10,7 +10,7 @@ mod service;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use peregrine::{Channel, Server};
@@ -36,6 +36,9 @@ static HEAP: CountingAllocator = CountingAllocator::new();
 const BREATHING: f64 = 1.25;
 /// Bytes that may be left when everything has ended: the runtime, its thread-local pools, this program.
 const LEFT_OVER: usize = 16 << 20;
+
+/// How long the last tasks may take to end; a closing connection lingers for a second.
+const SETTLE: Duration = Duration::from_secs(10);
 
 struct Plan {
     seconds: u64,
@@ -119,13 +122,11 @@ async fn watch(plan: &Plan, callers: &mut JoinSet<Result<()>>) -> Result<Vec<usi
     Ok(heap)
 }
 
-/// The value of `look` once it is `wanted`, or after the runtime had plenty of turns to get there.
+/// The value of `look` once it is `wanted`, or after [`SETTLE`]: a connection that closes waits for its peer's close.
 async fn settled(look: impl Fn() -> usize, wanted: usize) -> usize {
-    for _ in 0..10_000 {
-        if look() == wanted {
-            break;
-        }
-        tokio::task::yield_now().await;
+    let begun = Instant::now();
+    while look() != wanted && begun.elapsed() < SETTLE {
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     look()
 }
