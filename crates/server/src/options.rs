@@ -36,7 +36,7 @@ impl Default for Options {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Execution {
-    /// In place, on the connection's task, unless the mean first poll of the method has been slow (above
+    /// In place, on the connection's task, unless the mean poll of the method has been slow (above
     /// 100 us): such calls get a task of their own, so that they do not hold up their neighbours. The default.
     #[default]
     Auto,

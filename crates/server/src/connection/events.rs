@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use peregrine_core::call::InboxConfig;
-use peregrine_core::call::SharedInbox;
+use peregrine_core::call::{InboxConfig, SharedInbox};
 use peregrine_core::deadline::deadline_after;
 use peregrine_core::message::{UnaryBody, single_message};
 use peregrine_core::{Payload, Status};

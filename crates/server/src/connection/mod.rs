@@ -60,7 +60,7 @@ pub(crate) struct Serving {
     shutting_down: bool,
     /// A call asked for its messages to leave at once ([`Sender::flush`](peregrine_core::Sender::flush)).
     flush_requested: bool,
-    /// First polls so far; every so many is timed.
+    /// Polls in place so far; every so many is timed.
     polls: u32,
 }
 

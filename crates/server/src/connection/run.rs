@@ -16,7 +16,7 @@ use crate::call::port::{Port, Target, with_port};
 use crate::options::Execution;
 use crate::service::{CallResult, IncomingCall};
 
-/// One first poll of so many is timed; reading the clock twice costs more than the rest of an inline poll.
+/// One poll of so many is timed, so that the clock is not read twice for each call.
 const TIMED_EVERY: u32 = 16;
 
 impl Serving {

@@ -36,7 +36,7 @@ struct Spawned {
 impl Spawned {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(port) = self.port.take() else { return Poll::Ready(()) };
-        // First polls alone count for the decision, whichever way it went last time.
+        // The first poll is what the connection would have waited for, had the call run in place.
         let timed = (!self.polled).then(Instant::now);
         self.polled = true;
         let slot = &mut self.slot;

@@ -98,8 +98,9 @@ impl fmt::Debug for Router {
     }
 }
 
-/// An exponentially weighted mean of how long first polls of a method take, shared by all connections. It
-/// decides, before a call's first poll, whether the call runs in place or in a task of its own.
+/// An exponentially weighted mean of how long polls of a method's calls take, shared by all connections: a sample
+/// of those in place, and the first poll of every call in a task of its own. It decides, before a call's first poll,
+/// whether the call runs in place or is spawned.
 #[derive(Debug, Default)]
 pub(crate) struct PollTime {
     nanos: AtomicU32,
@@ -108,7 +109,7 @@ pub(crate) struct PollTime {
 impl PollTime {
     /// Weight of a new sample: 1/8.
     const SHIFT: u32 = 3;
-    /// Mean first poll from which on calls are spawned: neighbours on the connection would wait that long.
+    /// Mean poll from which on calls are spawned: neighbours on the connection would wait that long.
     const SPAWN_ABOVE_NANOS: u32 = 100_000;
 
     pub(crate) fn record(&self, nanos: u32) {

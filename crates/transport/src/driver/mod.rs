@@ -6,8 +6,8 @@
 //!
 //! Order of one turn, which the engine's own documentation asks for:
 //! 1. read what the socket has, hand every complete frame to the endpoint;
-//! 2. run the calls that were woken;
-//! 3. fire timers;
+//! 2. fire timers;
+//! 3. run the calls that were woken;
 //! 4. write everything.
 
 mod read_buffer;
