@@ -32,7 +32,10 @@ mod schedule;
 mod stream;
 
 pub use self::{
-    connection::{Config, Connection, DataWrite, Event, Initiator, LimitConfig, Progress, Rate, Role},
+    connection::{
+        AdaptiveWindows, Config, Connection, DataWrite, Event, Initiator, Keepalive, LimitConfig, PingPolicy,
+        Progress, Rate, Role, WindowBudget,
+    },
     error::{Blame, ConnectionError, OpenError, StreamError},
     error_code::ErrorCode,
     head::Head,

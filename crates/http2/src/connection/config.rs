@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::{AdaptiveWindows, Keepalive, PingPolicy};
+
 /// Which end of the connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -49,6 +51,30 @@ pub struct Config {
     /// How long the first GOAWAY of a graceful shutdown waits for the acknowledgement of the PING that
     /// follows it before the final one goes out anyway. Default 5 s.
     pub drain_ping_timeout: Duration,
+    /// PINGs of ours when nothing comes from the peer; see [`Keepalive`]. Default `None`: none.
+    pub keepalive: Option<Keepalive>,
+    /// How often the peer may send PING; see [`PingPolicy`]. Default: the policy's own defaults on a server,
+    /// `None` (as often as [`LimitConfig::housekeeping`] allows) on a client.
+    pub ping_policy: Option<PingPolicy>,
+    /// A connection without a stream for so long is shut down gracefully; noticed up to an eighth late. Default
+    /// `None`: never.
+    pub max_idle: Option<Duration>,
+    /// A connection of this age is shut down gracefully. Connections opened together should not end together:
+    /// whoever sets this adds jitter. Default `None`: never.
+    pub max_age: Option<Duration>,
+    /// How long the streams of a graceful shutdown, whatever its cause, may take to end; what is open then is
+    /// cut. Default `None`: as long as they like.
+    pub drain_timeout: Option<Duration>,
+    /// How long output may wait for a socket that takes none of it; noticed up to an eighth late. Default 2
+    /// minutes; `None` for ever.
+    pub write_stall_timeout: Option<Duration>,
+    /// How long the data of a stream may wait for window that the peer does not give; the stream is reset with
+    /// CANCEL then, which is noticed up to a quarter late. Default 5 minutes on a server, `None` (for ever) on a
+    /// client, whose calls have deadlines of their own.
+    pub stream_stall_timeout: Option<Duration>,
+    /// Windows that grow with the path; see [`AdaptiveWindows`]. Default: that type's own defaults; `None`
+    /// keeps them as configured.
+    pub adaptive_windows: Option<AdaptiveWindows>,
     /// Bounds on what a peer may make us do; see [`LimitConfig`].
     pub limits: LimitConfig,
 }
@@ -56,7 +82,12 @@ pub struct Config {
 impl Config {
     /// Defaults for the end that accepts connections.
     pub fn server() -> Self {
-        Config { max_concurrent_streams: Some(100), ..Config::client() }
+        Config {
+            max_concurrent_streams: Some(100),
+            ping_policy: Some(PingPolicy::default()),
+            stream_stall_timeout: Some(Duration::from_mins(5)),
+            ..Config::client()
+        }
     }
 
     /// Defaults for the end that opens connections.
@@ -74,6 +105,14 @@ impl Config {
             handshake_timeout: Some(Duration::from_secs(10)),
             settings_timeout: Some(Duration::from_secs(10)),
             drain_ping_timeout: Duration::from_secs(5),
+            keepalive: None,
+            ping_policy: None,
+            max_idle: None,
+            max_age: None,
+            drain_timeout: None,
+            write_stall_timeout: Some(Duration::from_mins(2)),
+            stream_stall_timeout: None,
+            adaptive_windows: Some(AdaptiveWindows::default()),
             limits: LimitConfig::default(),
         }
     }

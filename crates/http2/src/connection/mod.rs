@@ -4,6 +4,7 @@
 //! `settings`, `goaway` have the larger frame types), `commands` and `data_write` have what the owner asks
 //! for, `timeouts` the clock.
 
+mod adaptive;
 mod commands;
 mod config;
 mod data_read;
@@ -14,6 +15,8 @@ mod goaway;
 mod headers;
 mod ids;
 mod input;
+mod keepalive;
+mod ping_policy;
 mod settings;
 mod timeouts;
 
@@ -21,12 +24,15 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::time::Instant;
 
+pub use self::adaptive::{AdaptiveWindows, WindowBudget};
 pub use self::config::{Config, LimitConfig, Rate, Role};
 pub use self::data_write::DataWrite;
 pub use self::event::{Event, Initiator, Progress};
 use self::goaway::Shutdown;
 use self::headers::PartialBlock;
 use self::ids::StreamIds;
+pub use self::keepalive::Keepalive;
+pub use self::ping_policy::PingPolicy;
 use self::settings::{DEFAULT_TABLE_SIZE, DEFAULT_WINDOW_SIZE, PeerSettings};
 use self::timeouts::Timers;
 use crate::flow::{RecvWindow, Window};
