@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mod@pipe`] | an in-memory connection that can be cut, filled up, and sliced into chosen pieces |
-//! | [`peer`] | an HTTP/2 client that says whatever the test tells it to, legal or not |
+//! | [`peer`] | an HTTP/2 client, or server, that says whatever the test tells it to, legal or not |
 //! | [`runtime`] | runs a test in virtual time or on several threads, with a leak check at its end |
 //! | [`service`] | a gRPC service without generated code whose calls do what their request asks for |
 //! | [`serving`] | a server in the same runtime, reached through pipes |
@@ -23,7 +23,7 @@ pub mod service;
 pub mod serving;
 
 pub use self::counting_allocator::CountingAllocator;
-pub use self::peer::{Peer, PeerConfig, Received, Reply};
+pub use self::peer::{Peer, PeerConfig, Received, Reply, ServerPeer};
 pub use self::pipe::{PipeEnd, Slicing, pipe};
 pub use self::runtime::{LeakCheck, on_threads, settle, virtual_time};
 pub use self::service::{Counts, Journal, TestService};

@@ -25,6 +25,17 @@ impl Default for PeerConfig {
 }
 
 impl PeerConfig {
+    /// A server: limits as servers have them, windows small enough to matter and given back on receipt.
+    pub fn server() -> Self {
+        Self {
+            settings: vec![Setting::MaxConcurrentStreams(100)],
+            connection_window: 1 << 20,
+            answer_settings: true,
+            answer_pings: true,
+            refill_windows: true,
+        }
+    }
+
     /// A peer that lets the server send so many bytes on each stream before it gives more.
     pub fn with_stream_window(bytes: u32) -> Self {
         Self {

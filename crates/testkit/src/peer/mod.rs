@@ -1,20 +1,23 @@
-//! A scripted peer: the client's end of an HTTP/2 connection, moved frame by frame by a test.
+//! A scripted peer: one end of an HTTP/2 connection, moved frame by frame by a test.
 //!
-//! It keeps the little state that the format needs (compression tables, windows, the next stream id) and no rule:
-//! whatever the test asks for is sent, be it legal or not. What arrives is decoded into [`Received`] values.
-//! Unless told otherwise it acknowledges SETTINGS and PING, so that tests need not.
+//! [`Peer`] is a client, for tests of servers; [`ServerPeer`] is a server, for tests of clients. Either keeps the
+//! little state that the format needs (compression tables, windows, the next stream id) and no rule: whatever the
+//! test asks for is sent, be it legal or not. What arrives is decoded into [`Received`] values. Unless told otherwise
+//! it acknowledges SETTINGS and PING, so that tests need not.
 //!
-//! Helpers for gRPC calls stand on top: [`Peer::request`] and [`Peer::reply`].
+//! Helpers for gRPC calls stand on top: in `client` ([`Peer::request`], [`Peer::reply`]) and in `server`
+//! ([`ServerPeer::request`], [`ServerPeer::reply`]).
 
+mod client;
 mod config;
 mod received;
 mod reply;
+mod server;
 mod windows;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bytes::Bytes;
 use peregrine_http2::frame::{
     Data, FRAME_HEADER_LEN, Frame, GoAway, Ping, RstStream, Setting, Settings, WindowUpdate, seal_block,
 };
@@ -22,69 +25,54 @@ use peregrine_http2::hpack::{Decoder, Encoder};
 use peregrine_http2::{ErrorCode, Field, StreamId};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+pub use self::client::{ClientSide, request_head};
 pub use self::config::PeerConfig;
 pub use self::received::{Fields, Received};
 pub use self::reply::{Ending, Reply};
+pub use self::server::{Asked, ServerSide, response_head};
 use self::windows::Windows;
 use crate::pipe::PipeEnd;
 
 /// What a client sends first (RFC 9113 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The largest payload that every server takes (RFC 9113 4.2).
+/// The largest payload that every peer takes (RFC 9113 4.2).
 const MAX_FRAME: usize = 16_384;
 
-/// A scripted HTTP/2 client over `IO`.
-pub struct Peer<IO = PipeEnd> {
+/// A scripted HTTP/2 server over `IO`.
+pub type ServerPeer<IO = PipeEnd> = Peer<IO, ServerSide>;
+
+/// A scripted HTTP/2 client over `IO`, or with another `Side` a server: [`ServerPeer`].
+pub struct Peer<IO = PipeEnd, Side = ClientSide> {
     io: IO,
     config: PeerConfig,
     input: Vec<u8>,
     decoder: Decoder,
     encoder: Encoder,
-    next_stream: StreamId,
     /// Frames that were read while another stream's were asked for.
     kept: VecDeque<Received>,
     windows: Windows,
+    side: Side,
 }
 
-impl<IO> std::fmt::Debug for Peer<IO> {
+impl<IO, Side> std::fmt::Debug for Peer<IO, Side> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Peer").field("kept", &self.kept).finish_non_exhaustive()
     }
 }
 
-impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
+impl<IO: AsyncRead + AsyncWrite + Unpin, Side> Peer<IO, Side> {
     /// A peer that has not said anything yet.
-    pub fn new(io: IO, config: PeerConfig) -> Self {
+    fn with_side(io: IO, config: PeerConfig, side: Side) -> Self {
         Self {
             io,
             config,
             input: Vec::new(),
             decoder: Decoder::new(4_096),
             encoder: Encoder::new(0),
-            next_stream: StreamId::FIRST_CLIENT,
             kept: VecDeque::new(),
             windows: Windows::default(),
-        }
-    }
-
-    /// Sends preface and SETTINGS and waits for the server's SETTINGS and its acknowledgement.
-    pub async fn start(&mut self) {
-        let mut first = PREFACE.to_vec();
-        Settings::encode_entries(&self.config.settings, &mut first);
-        if self.config.connection_window > 0 {
-            let increment = self.config.connection_window;
-            WindowUpdate { stream: StreamId::CONNECTION, increment }.encode(&mut first);
-        }
-        self.send_bytes(&first).await;
-        let (mut settings, mut acknowledged) = (false, false);
-        while !(settings && acknowledged) {
-            match self.frame().await {
-                Some(Received::Settings(_)) => settings = true,
-                Some(Received::SettingsAck) => acknowledged = true,
-                Some(Received::WindowUpdate { .. }) => {}
-                other => panic!("a server begins with SETTINGS, not with {other:?}"),
-            }
+            side,
         }
     }
 
@@ -92,10 +80,10 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
 
     /// Sends bytes as they are, in one write.
     pub async fn send_bytes(&mut self, bytes: &[u8]) {
-        self.io.write_all(bytes).await.expect("the server reads");
+        self.io.write_all(bytes).await.expect("the other side reads");
     }
 
-    /// Like [`send_bytes`](Self::send_bytes), for a server that may have closed already.
+    /// Like [`send_bytes`](Self::send_bytes), if the other side may have closed already.
     ///
     /// # Errors
     /// The connection's own.
@@ -151,7 +139,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
         self.send(&[Frame::RstStream(RstStream { stream, code })]).await;
     }
 
-    /// Gives the server more window on a stream, or on the connection for stream 0.
+    /// Gives the other side more window on a stream, or on the connection for stream 0.
     pub async fn give_window(&mut self, stream: StreamId, increment: u32) {
         self.send(&[Frame::WindowUpdate(WindowUpdate { stream, increment })]).await;
     }
@@ -161,7 +149,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
         self.send(&[Frame::Ping(Ping { ack: false, payload })]).await;
     }
 
-    /// Sends GOAWAY for all streams of the server (which opens none).
+    /// Sends GOAWAY that names no stream: as a client, which lets the server open none; as a server, one that has
+    /// processed nothing.
     pub async fn go_away(&mut self, code: ErrorCode) {
         self.send(&[Frame::GoAway(GoAway { last_stream: StreamId::CONNECTION, code, debug: b"" })]).await;
     }
@@ -175,56 +164,15 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
 
     /// Closes the sending direction.
     pub async fn half_close(&mut self) {
-        self.io.shutdown().await.expect("the server reads");
+        self.io.shutdown().await.expect("the other side reads");
     }
 
-    // Calls.
-
-    /// The next stream id of this side, taken.
-    pub fn open(&mut self) -> StreamId {
-        let stream = self.next_stream;
-        self.next_stream = stream.next().expect("a test does not use up the ids");
-        self.windows.open(stream);
-        stream
-    }
-
-    /// Begins a gRPC call: HEADERS with what every call has plus `fields`, then DATA with `body` unless that is
-    /// empty, all in one write whatever the windows. `body` holds prefixes and messages ([`message`]).
-    pub async fn request(
-        &mut self,
-        path: &str,
-        fields: &[(&str, &str)],
-        body: &[u8],
-        end_stream: bool,
-    ) -> StreamId {
-        let mut head = request_head(path);
-        head.extend(
-            fields.iter().map(|&(name, value)| (name.to_owned(), Bytes::copy_from_slice(value.as_bytes()))),
-        );
-        let stream = self.open();
-        let mut bytes = Vec::new();
-        self.encode_headers(stream, &head, end_stream && body.is_empty(), &mut bytes);
-        let mut pieces = body.chunks(MAX_FRAME).peekable();
-        while let Some(piece) = pieces.next() {
-            data_frame(stream, piece, end_stream && pieces.peek().is_none()).encode(&mut bytes);
-        }
-        self.windows.on_sent(stream, body.len());
-        self.send_bytes(&bytes).await;
-        stream
-    }
-
-    /// A whole call: one message, then the reply.
-    pub async fn call(&mut self, path: &str, fields: &[(&str, &str)], payload: &[u8]) -> Reply {
-        let stream = self.request(path, fields, &message(payload), true).await;
-        self.reply(stream).await
-    }
-
-    /// Sends a body as far as the server's windows let, waits for more, and so on to its end.
+    /// Sends a body as far as the other side's windows let, waits for more, and so on to its end.
     pub async fn send_body(&mut self, stream: StreamId, mut body: &[u8], end_stream: bool) {
         loop {
             let room = self.windows.room(stream).min(body.len()).min(MAX_FRAME);
             if room == 0 && !body.is_empty() {
-                let frame = self.read().await.expect("the server gives window before it closes");
+                let frame = self.read().await.expect("the other side gives window before it closes");
                 self.keep(frame);
                 continue;
             }
@@ -238,14 +186,14 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
         }
     }
 
-    /// What the server lets this side still send on a stream; negative after it has shrunk its window.
+    /// What the other side lets this side still send on a stream; negative after it has shrunk its window.
     pub fn window(&self, stream: StreamId) -> i64 {
         self.windows.of(stream)
     }
 
     // Receiving.
 
-    /// The next frame, housekeeping included; `None` once the server has closed.
+    /// The next frame, housekeeping included; `None` once the other side has closed.
     pub async fn frame(&mut self) -> Option<Received> {
         match self.kept.pop_front() {
             Some(frame) => Some(frame),
@@ -265,31 +213,6 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
             }
             self.keep(frame);
         }
-    }
-
-    /// The reply to the call on `stream`, read to its end: trailers, a reset, or the end of the connection.
-    pub async fn reply(&mut self, stream: StreamId) -> Reply {
-        let mut reply = Reply::default();
-        while !reply.is_over() {
-            match self.frame_of(stream).await {
-                Some(frame) => reply.on_frame(frame),
-                None => reply.on_closed(),
-            }
-        }
-        reply
-    }
-
-    /// The reply's first `count` messages; its end is not waited for.
-    pub async fn messages(&mut self, stream: StreamId, count: usize) -> Reply {
-        let mut reply = Reply::default();
-        while reply.messages.len() < count {
-            match self.frame_of(stream).await {
-                Some(frame) => reply.on_frame(frame),
-                None => reply.on_closed(),
-            }
-            assert!(!reply.is_over() || reply.messages.len() >= count, "ended too early: {reply:?}");
-        }
-        reply
     }
 
     /// The code of the RST_STREAM that has to come next on a stream.
@@ -313,24 +236,24 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
                 Some(other) => self.keep(other),
                 None => {}
             }
-            frame = Some(self.read().await.expect("the server says GOAWAY before it closes"));
+            frame = Some(self.read().await.expect("the other side says GOAWAY before it closes"));
         }
     }
 
-    /// Reads until the server has closed; frames of streams are kept.
+    /// Reads until the other side has closed; frames of streams are kept.
     pub async fn expect_closed(&mut self) {
         while let Some(frame) = self.read().await {
             self.keep(frame);
         }
     }
 
-    /// In virtual time: everything that the server has to say now, housekeeping left out.
+    /// In virtual time: everything that the other side has to say now, housekeeping left out.
     pub async fn drain(&mut self) -> Vec<Received> {
         self.read_all().await;
         self.kept.drain(..).collect()
     }
 
-    /// In virtual time: reads what the server has to say now, and keeps it for whoever asks for it.
+    /// In virtual time: reads what the other side has to say now, and keeps it for whoever asks for it.
     pub async fn read_all(&mut self) {
         let turn = Duration::from_millis(1);
         // The timeout fires only when no task can run any more.
@@ -381,7 +304,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Peer<IO> {
             }
             _ => return,
         }
-        // The server may be gone by now; what it had said is still worth reading.
+        // The other side may be gone by now; what it had said is still worth reading.
         let _ = self.try_send_bytes(&bytes).await;
     }
 }
@@ -397,21 +320,6 @@ pub fn prefixed(flag: u8, len: u32, bytes: &[u8]) -> Vec<u8> {
     out.extend_from_slice(&len.to_be_bytes());
     out.extend_from_slice(bytes);
     out
-}
-
-/// The header fields that every gRPC request has, for a path.
-pub fn request_head(path: &str) -> Fields {
-    [
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":path", path),
-        (":authority", "test.example"),
-        ("content-type", "application/grpc"),
-        ("te", "trailers"),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), Bytes::copy_from_slice(value.as_bytes())))
-    .collect()
 }
 
 /// A DATA frame without padding.

@@ -8,7 +8,7 @@ use peregrine_http2::{ErrorCode, StreamId};
 /// Header fields in the order of the wire.
 pub type Fields = Vec<(String, Bytes)>;
 
-/// A frame that the server sent.
+/// A frame that the other side sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// HEADERS with its CONTINUATIONs.
@@ -83,7 +83,7 @@ impl Received {
     }
 
     /// Takes one frame off the front of `input` and says how long it was, CONTINUATIONs included; `None` while it
-    /// is not complete. A server that sends what cannot be parsed fails the test.
+    /// is not complete. An other side that sends what cannot be parsed fails the test.
     pub(super) fn parse(input: &[u8], decoder: &mut Decoder) -> Option<(Self, usize)> {
         let (frame, mut used) = parse_frame(input)?;
         let received = match frame {
@@ -118,7 +118,7 @@ impl Received {
             Frame::WindowUpdate(update) => {
                 Self::WindowUpdate { stream: update.stream, increment: update.increment }
             }
-            other => panic!("a server has no reason to send {other:?}"),
+            other => panic!("there is no reason to send {other:?}"),
         };
         Some((received, used))
     }
@@ -127,7 +127,7 @@ impl Received {
 fn parse_frame(input: &[u8]) -> Option<(Frame<'_>, usize)> {
     let header = FrameHeader::parse(input)?;
     let payload = input.get(FRAME_HEADER_LEN..header.frame_len())?;
-    let frame = Frame::parse(header, payload).expect("the server sends well-formed frames");
+    let frame = Frame::parse(header, payload).expect("frames are well-formed");
     Some((frame, header.frame_len()))
 }
 
@@ -138,6 +138,6 @@ fn decode(block: &[u8], decoder: &mut Decoder) -> Fields {
             let name = String::from_utf8(field.name.to_vec()).expect("field names are ASCII");
             fields.push((name, Bytes::copy_from_slice(field.value)));
         })
-        .expect("the server sends header blocks that decode");
+        .expect("header blocks can be decoded");
     fields
 }

@@ -1,30 +1,30 @@
 //! Unary calls and the statuses they end with, against a scripted server.
 
-mod support;
-
 use std::time::Duration;
 
 use bytes::Bytes;
 use peregrine_core::{Code, Request, Status};
-use peregrine_http2::ErrorCode;
+use peregrine_http2::frame::{Frame, RstStream, Setting};
+use peregrine_http2::{ErrorCode, StreamId};
+use peregrine_testkit::peer::{Asked, PeerConfig, Received, ServerPeer, data_frame, response_head};
 use peregrine_testkit::virtual_time;
-use support::{Seen, Server, message, pair, unary};
-use tokio::io::AsyncWriteExt;
+
+use crate::{connected_with, message, pair, unary};
 
 /// Makes one unary call, lets `script` answer it, and returns what the call came to.
-fn call(script: impl AsyncFnOnce(&mut Server, peregrine_http2::StreamKey)) -> Result<Bytes, Status> {
+fn call(script: impl AsyncFnOnce(&mut ServerPeer, StreamId)) -> Result<Bytes, Status> {
     virtual_time(async {
         let (builder, mut acceptor) = pair();
         let channel = builder.build().expect("the target is one");
         let served = async {
             let mut server = acceptor.accept().await;
-            let (stream, _, _) = server.request().await;
+            let stream = server.request().await.stream;
             script(&mut server, stream).await;
-            server.run().await
+            server.expect_closed().await;
         };
         tokio::select! {
             reply = unary(&channel, message("hi")) => reply.map(peregrine_core::Response::into_inner),
-            seen = served => panic!("the client ended the connection: {seen:?}"),
+            () = served => panic!("the client ended the connection"),
         }
     })
 }
@@ -39,21 +39,21 @@ fn a_call_is_answered() {
         request.metadata_mut().insert_bin("b-bin", &[1, 2]).unwrap();
         let served = async {
             let mut server = acceptor.accept().await;
-            let (stream, head, body) = server.request().await;
+            let asked = server.request().await;
+            let (stream, body) = (asked.stream, &asked.body);
             assert_eq!(body, b"\0\0\0\0\x02hi");
-            assert_eq!(head.path(), Some(&b"/test.Service/Unary"[..]));
-            assert_eq!(head.authority(), Some(&b"server.test:50051"[..]));
-            assert_eq!(head.field(b"te"), Some(&b"trailers"[..]));
-            assert_eq!(head.field(b"content-type"), Some(&b"application/grpc"[..]));
-            let agent = String::from_utf8_lossy(head.field(b"user-agent").unwrap()).into_owned();
+            assert_eq!(asked.field(":path"), Some("/test.Service/Unary"));
+            assert_eq!(asked.field(":authority"), Some("server.test:50051"));
+            assert_eq!(asked.field("te"), Some("trailers"));
+            assert_eq!(asked.field("content-type"), Some("application/grpc"));
+            let agent = asked.field("user-agent").unwrap();
             assert!(agent.starts_with("test/1 grpc-rust-peregrine/"), "{agent}");
-            assert_eq!(head.field(b"k"), Some(&b"v"[..]));
-            assert_eq!(head.field(b"b-bin"), Some(&b"AQI"[..]));
-            assert_eq!(head.field(b"grpc-timeout"), None);
-            server.head(stream, &[("initial", "1")]);
-            server.message(stream, b"there");
-            server.trailers(stream, &[("grpc-status", "0"), ("trailing", "2")]);
-            server.flush().await;
+            assert_eq!(asked.field("k"), Some("v"));
+            assert_eq!(asked.field("b-bin"), Some("AQI"));
+            assert_eq!(asked.field("grpc-timeout"), None);
+            server.head(stream, &[("initial", "1")]).await;
+            server.message(stream, b"there").await;
+            server.trailers(stream, &[("grpc-status", "0"), ("trailing", "2")]).await;
             server
         };
         let (reply, _server) = tokio::join!(unary(&channel, request), served);
@@ -68,7 +68,7 @@ fn a_call_is_answered() {
 #[test]
 fn an_empty_message_is_a_message() {
     // wire-rules 30
-    let reply = call(async |server, stream| server.reply(stream, b""));
+    let reply = call(async |server, stream| server.reply(stream, b"").await);
     assert_eq!(reply.unwrap(), Bytes::new());
 }
 
@@ -76,7 +76,7 @@ fn an_empty_message_is_a_message() {
 fn a_large_message_passes_windows_smaller_than_itself() {
     // wire-rules 84
     let large = vec![7; 3_000_000];
-    let reply = call(async |server, stream| server.reply(stream, &large));
+    let reply = call(async |server, stream| server.reply(stream, &large).await);
     assert_eq!(reply.unwrap(), large);
 }
 
@@ -89,9 +89,8 @@ fn a_large_request_passes_windows_smaller_than_itself() {
         let large = Bytes::from(vec![7; 3_000_000]);
         let served = async {
             let mut server = acceptor.accept().await;
-            let (stream, _, body) = server.request().await;
-            server.reply(stream, &(body.len() as u32).to_be_bytes());
-            server.flush().await;
+            let Asked { stream, body, .. } = server.request().await;
+            server.reply(stream, &(body.len() as u32).to_be_bytes()).await;
             server
         };
         let (reply, _server) = tokio::join!(unary(&channel, large), served);
@@ -103,10 +102,10 @@ fn a_large_request_passes_windows_smaller_than_itself() {
 fn a_status_arrives_with_message_details_and_metadata() {
     // wire-rules 49, 58, 61, 97
     let status = call(async |server, stream| {
-        server.head(stream, &[]);
+        server.head(stream, &[]).await;
         let details = ("grpc-status-details-bin", "CAc");
         let trailers = [("grpc-status", "7"), ("grpc-message", "n%C3%B6"), details, ("why", "so")];
-        server.trailers(stream, &trailers);
+        server.trailers(stream, &trailers).await;
     })
     .unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::PermissionDenied, "nö"));
@@ -124,7 +123,7 @@ fn trailers_only_is_the_same_as_trailers() {
             ("grpc-status", "14"),
             ("grpc-message", "later"),
         ];
-        server.headers(stream, &all, true);
+        server.headers(stream, &all, true).await;
     })
     .unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::Unavailable, "later"));
@@ -133,9 +132,9 @@ fn trailers_only_is_the_same_as_trailers() {
 #[test]
 fn an_error_after_a_message_is_the_error() {
     let status = call(async |server, stream| {
-        server.head(stream, &[]);
-        server.message(stream, b"half");
-        server.trailers(stream, &[("grpc-status", "10")]);
+        server.head(stream, &[]).await;
+        server.message(stream, b"half").await;
+        server.trailers(stream, &[("grpc-status", "10")]).await;
     })
     .unwrap_err();
     assert_eq!(status.code(), Code::Aborted);
@@ -145,15 +144,15 @@ fn an_error_after_a_message_is_the_error() {
 fn no_message_and_two_messages_are_unimplemented() {
     // wire-rules 48
     let none = call(async |server, stream| {
-        server.head(stream, &[]);
-        server.trailers(stream, &[("grpc-status", "0")]);
+        server.head(stream, &[]).await;
+        server.trailers(stream, &[("grpc-status", "0")]).await;
     });
     assert_eq!(none.unwrap_err().code(), Code::Unimplemented);
     // bug-reports 35: at once, and the rest of the response is not waited for.
     let two = call(async |server, stream| {
-        server.head(stream, &[]);
-        server.message(stream, b"one");
-        server.message(stream, b"two");
+        server.head(stream, &[]).await;
+        server.message(stream, b"one").await;
+        server.message(stream, b"two").await;
         assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
     });
     assert_eq!(two.unwrap_err().code(), Code::Unimplemented);
@@ -163,8 +162,8 @@ fn no_message_and_two_messages_are_unimplemented() {
 fn a_message_over_the_limit_is_refused_at_its_prefix() {
     // wire-rules 42
     let status = call(async |server, stream| {
-        server.head(stream, &[]);
-        server.data(stream, &[0, 0, 0x40, 0, 1]);
+        server.head(stream, &[]).await;
+        server.data(stream, &[0, 0, 0x40, 0, 1], false).await;
         assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
     })
     .unwrap_err();
@@ -181,10 +180,9 @@ fn a_request_over_the_limit_is_not_sent() {
         let channel = builder.max_send_message_size(3).build().unwrap();
         let first = async {
             let mut server = acceptor.accept().await;
-            let (stream, _, body) = server.request().await;
+            let Asked { stream, body, .. } = server.request().await;
             assert_eq!(body, b"\0\0\0\0\x03abc", "the first thing to arrive is the second call");
-            server.reply(stream, b"");
-            server.flush().await;
+            server.reply(stream, b"").await;
             server
         };
         let calls = async {
@@ -201,24 +199,16 @@ fn a_request_over_the_limit_is_not_sent() {
 fn a_header_list_over_the_peers_limit_is_not_sent() {
     // wire-rules 27
     virtual_time(async {
-        let (builder, mut acceptor) = pair();
-        let channel = builder.build().unwrap();
-        let mut config = peregrine_http2::Config::server();
-        config.max_header_list_size = 1000;
-        let accepted = async {
-            let mut server = acceptor.accept_with(config).await;
-            server.flush().await;
-            server
-        };
-        let (ready, mut server) = tokio::join!(channel.ready(), accepted);
-        ready.unwrap();
+        let mut config = PeerConfig::server();
+        config.settings.push(Setting::MaxHeaderListSize(1000));
+        let (channel, mut server) = connected_with(config).await;
         let mut request = Request::new(message(""));
         request.metadata_mut().insert("k", &"v".repeat(1000)).unwrap();
         let status = unary(&channel, request).await.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted);
         assert!(status.message().contains("1000"), "both numbers: {status}");
         drop(channel);
-        assert!(matches!(server.next().await, Seen::GoAway { .. }));
+        assert!(matches!(server.next().await, Some(Received::GoAway { .. })));
     });
 }
 
@@ -226,9 +216,9 @@ fn a_header_list_over_the_peers_limit_is_not_sent() {
 fn a_response_without_trailers_is_internal() {
     // wire-rules 52, bug-reports 21
     let status = call(async |server, stream| {
-        server.head(stream, &[]);
-        server.message(stream, b"x");
-        server.engine.end_stream(stream).unwrap();
+        server.head(stream, &[]).await;
+        server.message(stream, b"x").await;
+        server.data(stream, b"", true).await;
     })
     .unwrap_err();
     assert_eq!(status.code(), Code::Internal);
@@ -238,8 +228,8 @@ fn a_response_without_trailers_is_internal() {
 fn trailers_without_a_status_are_unknown() {
     // wire-rules 53, bug-reports 22
     let status = call(async |server, stream| {
-        server.head(stream, &[]);
-        server.trailers(stream, &[("x", "y")]);
+        server.head(stream, &[]).await;
+        server.trailers(stream, &[("x", "y")]).await;
     })
     .unwrap_err();
     assert_eq!(status.code(), Code::Unknown);
@@ -249,9 +239,9 @@ fn trailers_without_a_status_are_unknown() {
 fn a_web_page_is_shown_and_its_code_mapped() {
     // wire-rules 55, 57, bug-reports 32, 33
     let status = call(async |server, stream| {
-        server.headers(stream, &[(":status", "503"), ("content-type", "text/html")], false);
-        server.data(stream, b"<h1>sorry</h1>");
-        server.engine.end_stream(stream).unwrap();
+        server.headers(stream, &[(":status", "503"), ("content-type", "text/html")], false).await;
+        server.data(stream, b"<h1>sorry</h1>", false).await;
+        server.data(stream, b"", true).await;
     })
     .unwrap_err();
     assert_eq!(status.code(), Code::Unavailable);
@@ -271,7 +261,7 @@ fn resets_are_mapped_to_codes() {
         (ErrorCode::HTTP_1_1_REQUIRED, Code::Internal),
         (ErrorCode(0x99), Code::Unknown),
     ] {
-        let status = call(async |server, stream| server.engine.reset(stream, reset)).unwrap_err();
+        let status = call(async |server, stream| server.reset(stream, reset).await).unwrap_err();
         assert_eq!(status.code(), code, "{reset}");
     }
 }
@@ -280,8 +270,12 @@ fn resets_are_mapped_to_codes() {
 fn a_reset_behind_the_trailers_changes_nothing() {
     // wire-rules 63, bug-reports 18, 20
     let reply = call(async |server, stream| {
-        server.reply(stream, b"ok");
-        server.engine.reset_when_sent(stream, ErrorCode::NO_ERROR);
+        let mut bytes = Vec::new();
+        server.encode_headers(stream, &response_head(&[]), false, &mut bytes);
+        data_frame(stream, &peregrine_testkit::peer::message(b"ok"), false).encode(&mut bytes);
+        server.encode_headers(stream, &[("grpc-status", "0")], true, &mut bytes);
+        Frame::RstStream(RstStream { stream, code: ErrorCode::NO_ERROR }).encode(&mut bytes);
+        server.send_bytes(&bytes).await;
     });
     assert_eq!(reply.unwrap(), message("ok"));
 }
@@ -294,13 +288,13 @@ fn early_trailers_stop_a_large_request() {
         let channel = builder.build().unwrap();
         let served = async {
             let mut server = acceptor.accept().await;
-            let (stream, _) = server.request_head().await;
+            let stream = server.request_head().await.stream;
             let all = [(":status", "200"), ("content-type", "application/grpc"), ("grpc-status", "8")];
-            server.headers(stream, &all, true);
+            server.headers(stream, &all, true).await;
             loop {
                 match server.next().await {
-                    Seen::Data { is_complete, .. } => assert!(!is_complete, "the request goes on"),
-                    Seen::Reset { code, .. } => break assert_eq!(code, ErrorCode::NO_ERROR),
+                    Some(Received::Data { end_stream, .. }) => assert!(!end_stream, "the request goes on"),
+                    Some(Received::Reset { code, .. }) => break assert_eq!(code, ErrorCode::NO_ERROR),
                     other => panic!("{other:?}"),
                 }
             }
@@ -316,9 +310,9 @@ fn early_trailers_stop_a_large_request() {
 fn a_broken_binary_value_is_internal() {
     // wire-rules 25
     let status = call(async |server, stream| {
-        server.head(stream, &[("x-bin", "***")]);
-        server.message(stream, b"");
-        server.trailers(stream, &[("grpc-status", "0")]);
+        server.head(stream, &[("x-bin", "***")]).await;
+        server.message(stream, b"").await;
+        server.trailers(stream, &[("grpc-status", "0")]).await;
     })
     .unwrap_err();
     assert_eq!(status.code(), Code::Internal);
@@ -331,18 +325,11 @@ fn a_header_list_over_our_limit_is_resource_exhausted() {
         let channel = builder.max_header_list_size(500).build().unwrap();
         let served = async {
             let mut server = acceptor.accept().await;
-            let (stream, _, _) = server.request().await;
-            server.flush().await;
-            // By hand, since our own engine keeps to the limit: `:status: 200`, then 5 fields of 100 bytes each.
-            let mut block = vec![0x88];
-            for _ in 0..5 {
-                block.extend_from_slice(&[0, 1, b'k', 99]);
-                block.extend_from_slice(&[b'v'; 99]);
-            }
-            let mut frame = vec![0, (block.len() >> 8) as u8, block.len() as u8, 1, 4];
-            frame.extend_from_slice(&stream.id().value().to_be_bytes());
-            frame.extend_from_slice(&block);
-            server.io.write_all(&frame).await.unwrap();
+            let stream = server.request().await.stream;
+            let value = "v".repeat(99);
+            let mut fields = vec![(":status", "200")];
+            fields.extend([("k", value.as_str()); 5]);
+            server.headers(stream, &fields, false).await;
             assert_eq!(server.reset_of(stream).await, ErrorCode::INTERNAL_ERROR);
             server
         };
@@ -357,13 +344,8 @@ fn a_header_list_over_our_limit_is_resource_exhausted() {
 fn a_second_head_is_internal() {
     // wire-rules 51
     let status = call(async |server, stream| {
-        server.head(stream, &[]);
-        server.flush().await;
-        // By hand, since our own engine does not: `:status: 200` without END_STREAM.
-        let mut frame = vec![0, 0, 1, 1, 4];
-        frame.extend_from_slice(&stream.id().value().to_be_bytes());
-        frame.push(0x88);
-        server.io.write_all(&frame).await.expect("the client reads");
+        server.head(stream, &[]).await;
+        server.head(stream, &[]).await;
         assert_eq!(server.reset_of(stream).await, ErrorCode::PROTOCOL_ERROR);
     })
     .unwrap_err();
@@ -376,13 +358,8 @@ fn a_second_head_is_internal() {
 fn informational_heads_are_skipped() {
     // wire-rules 56
     let reply = call(async |server, stream| {
-        server.flush().await;
-        // `:status: 103`, by hand: a literal with the name at index 8.
-        let mut frame = vec![0, 0, 5, 1, 4];
-        frame.extend_from_slice(&stream.id().value().to_be_bytes());
-        frame.extend_from_slice(&[0x08, 3, b'1', b'0', b'3']);
-        server.io.write_all(&frame).await.expect("the client reads");
-        server.reply(stream, b"ok");
+        server.headers(stream, &[(":status", "103")], false).await;
+        server.reply(stream, b"ok").await;
     });
     assert_eq!(reply.unwrap(), message("ok"));
 }
@@ -395,13 +372,13 @@ fn a_timeout_is_sent_behind_the_pseudo_fields() {
         let channel = builder.timeout(Duration::from_secs(9)).build().unwrap();
         let served = async {
             let mut server = acceptor.accept().await;
-            for expected in [&b"2000000u"[..], b"9000000u"] {
-                let (stream, head, _) = server.request().await;
-                let first = head.fields().next().unwrap();
-                assert_eq!((first.name, first.value), (&b"grpc-timeout"[..], expected));
-                server.reply(stream, b"");
+            for expected in ["2000000u", "9000000u"] {
+                let asked = server.request().await;
+                let stream = asked.stream;
+                let first = asked.head.iter().find(|(name, _)| !name.starts_with(':')).unwrap();
+                assert_eq!((first.0.as_str(), &first.1[..]), ("grpc-timeout", expected.as_bytes()));
+                server.reply(stream, b"").await;
             }
-            server.flush().await;
             server
         };
         let calls = async {

@@ -1,7 +1,5 @@
 //! Calls with streams of requests or responses, their cancellation and their deadlines.
 
-mod support;
-
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -9,46 +7,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use peregrine_client::Channel;
 use peregrine_core::{
-    BytesCodec, Code, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, IntoStreamingRequest,
-    Payload, Request, Response, Status, Stream, Streaming, iter,
+    BytesCodec, Code, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload, Request, Stream,
+    iter,
 };
-use peregrine_http2::{Config, ErrorCode};
+use peregrine_http2::frame::Setting;
+use peregrine_http2::{ErrorCode, StreamId};
+use peregrine_testkit::peer::{Asked, PeerConfig, Received};
 use peregrine_testkit::{settle, virtual_time};
-use support::{CHAT, COLLECT, Seen, Server, UNARY, list, message, pair, unary};
 
-async fn collect(
-    channel: &Channel,
-    request: impl IntoStreamingRequest<Bytes>,
-) -> Result<Response<Bytes>, Status> {
-    let request = request.into_streaming_request();
-    peregrine_client::client_streaming::<BytesCodec, Bytes, Bytes, _>(channel, &COLLECT, request).await
-}
-
-async fn chat(
-    channel: &Channel,
-    request: impl IntoStreamingRequest<Bytes>,
-) -> Result<Streaming<Bytes>, Status> {
-    let request = request.into_streaming_request();
-    peregrine_client::bidi::<BytesCodec, Bytes, Bytes, _>(channel, &CHAT, request).await
-}
-
-/// A connected channel and its server.
-async fn connected() -> (Channel, Server) {
-    connected_with(Config::server()).await
-}
-
-async fn connected_with(config: Config) -> (Channel, Server) {
-    let (builder, mut acceptor) = pair();
-    let accepted = async {
-        let mut server = acceptor.accept_with(config).await;
-        server.flush().await;
-        server
-    };
-    let (channel, server) = tokio::join!(builder.connect(), accepted);
-    (channel.expect("the pipe is open"), server)
-}
+use crate::{CHAT, COLLECT, UNARY, chat, collect, connected, connected_with, list, message, pair, unary};
 
 /// Messages, then nothing for ever; tells when it is dropped.
 struct ThenSilence {
@@ -83,19 +51,16 @@ fn responses_come_one_by_one_with_headers_before_and_trailers_behind() {
     virtual_time(async {
         let (channel, mut server) = connected().await;
         let mut replies = list(&channel, message("go")).await.unwrap();
-        let (stream, _, body) = server.request().await;
+        let Asked { stream, body, .. } = server.request().await;
         assert_eq!(body, b"\0\0\0\0\x02go");
-        server.head(stream, &[("initial", "1")]);
-        server.flush().await;
+        server.head(stream, &[("initial", "1")]).await;
         assert_eq!(replies.headers().await.unwrap().get("initial"), Some("1"));
         for text in ["one", "two"] {
-            server.message(stream, text.as_bytes());
-            server.flush().await;
+            server.message(stream, text.as_bytes()).await;
             assert_eq!(replies.message().await.unwrap(), Some(message(text)));
         }
         assert!(replies.trailers().is_none());
-        server.trailers(stream, &[("grpc-status", "0"), ("trailing", "2")]);
-        server.flush().await;
+        server.trailers(stream, &[("grpc-status", "0"), ("trailing", "2")]).await;
         assert_eq!(replies.message().await.unwrap(), None);
         assert_eq!(replies.trailers().unwrap().get("trailing"), Some("2"));
     });
@@ -106,11 +71,10 @@ fn messages_before_an_error_are_delivered() {
     virtual_time(async {
         let (channel, mut server) = connected().await;
         let mut replies = list(&channel, message("")).await.unwrap();
-        let (stream, _, _) = server.request().await;
-        server.head(stream, &[]);
-        server.message(stream, b"one");
-        server.trailers(stream, &[("grpc-status", "11"), ("grpc-message", "end"), ("k", "v")]);
-        server.flush().await;
+        let stream = server.request().await.stream;
+        server.head(stream, &[]).await;
+        server.message(stream, b"one").await;
+        server.trailers(stream, &[("grpc-status", "11"), ("grpc-message", "end"), ("k", "v")]).await;
         assert_eq!(replies.message().await.unwrap(), Some(message("one")));
         let status = replies.message().await.unwrap_err();
         assert_eq!((status.code(), status.message()), (Code::OutOfRange, "end"));
@@ -125,11 +89,10 @@ fn a_stream_cut_inside_a_message_is_internal() {
     virtual_time(async {
         let (channel, mut server) = connected().await;
         let mut replies = list(&channel, message("")).await.unwrap();
-        let (stream, _, _) = server.request().await;
-        server.head(stream, &[]);
-        server.data(stream, &[0, 0, 0, 0, 9, 1, 2, 3]);
-        server.trailers(stream, &[("grpc-status", "0")]);
-        server.flush().await;
+        let stream = server.request().await.stream;
+        server.head(stream, &[]).await;
+        server.data(stream, &[0, 0, 0, 0, 9, 1, 2, 3], false).await;
+        server.trailers(stream, &[("grpc-status", "0")]).await;
         assert_eq!(replies.message().await.unwrap_err().code(), Code::Internal);
     });
 }
@@ -140,31 +103,35 @@ fn a_reader_that_does_not_read_holds_the_peer_back_and_no_one_else() {
     virtual_time(async {
         let (channel, mut server) = connected().await;
         let mut replies = list(&channel, message("")).await.unwrap();
-        let (stream, _, _) = server.request().await;
-        server.head(stream, &[]);
-        for _ in 0..100 {
-            server.message(stream, &[1; 10_000]);
+        let stream = server.request().await.stream;
+        server.head(stream, &[]).await;
+        let mut left = 100;
+        while server.window(stream) >= 10_005 {
+            server.message(stream, &[1; 10_000]).await;
+            left -= 1;
         }
-        server.flush().await;
-        settle().await;
-        assert!(server.engine.queued(stream) > 700_000, "no more than a window is on its way");
+        server.read_all().await;
+        assert!(server.window(stream) < 10_005 && left > 70, "no more than a window is on its way");
         let (reply, ()) = tokio::join!(unary(&channel, message("x")), async {
-            let (stream, _, _) = server.request().await;
-            server.reply(stream, b"y");
-            server.flush().await;
+            let stream = server.request().await.stream;
+            server.reply(stream, b"y").await;
         });
         reply.unwrap();
-        server.trailers(stream, &[("grpc-status", "0")]);
+        let sending = async {
+            for _ in 0..left {
+                server.message(stream, &[1; 10_000]).await;
+            }
+            server.trailers(stream, &[("grpc-status", "0")]).await;
+        };
         let reading = async {
             let mut count = 0;
             while let Some(message) = replies.message().await.unwrap() {
                 assert_eq!(message.len(), 10_000);
                 count += 1;
             }
-            drop(channel);
             count
         };
-        let (count, _) = tokio::join!(reading, server.run());
+        let (count, ()) = tokio::join!(reading, sending);
         assert_eq!(count, 100);
     });
 }
@@ -176,11 +143,10 @@ fn an_oversized_message_ends_the_stream() {
         let (channel, mut server) = connected().await;
         let request = Request::new(message("")).max_response_size(10);
         let mut replies = list(&channel, request).await.unwrap();
-        let (stream, _, _) = server.request().await;
-        server.head(stream, &[]);
-        server.message(stream, &[0; 10]);
-        server.message(stream, &[0; 11]);
-        server.flush().await;
+        let stream = server.request().await.stream;
+        server.head(stream, &[]).await;
+        server.message(stream, &[0; 10]).await;
+        server.message(stream, &[0; 11]).await;
         assert_eq!(replies.message().await.unwrap().unwrap().len(), 10);
         let status = replies.message().await.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted);
@@ -193,11 +159,9 @@ fn a_request_stream_is_collected() {
     virtual_time(async {
         let (channel, mut server) = connected().await;
         let served = async {
-            let (stream, _) = server.request_head().await;
-            let body = server.request_body(stream).await;
+            let Asked { stream, body, .. } = server.request().await;
             assert_eq!(body, b"\0\0\0\0\x01a\0\0\0\0\x02bc\0\0\0\0\0");
-            server.reply(stream, b"3");
-            server.flush().await;
+            server.reply(stream, b"3").await;
         };
         let source = iter([message("a"), message("bc"), message("")]);
         let (reply, ()) = tokio::join!(collect(&channel, source), served);
@@ -210,15 +174,15 @@ fn ready_messages_share_frames() {
     // wire-rules B1, B7
     virtual_time(async {
         let (channel, mut server) = connected().await;
-        let before = server.io.writes_of_other_end();
+        let before = server.io().writes_of_other_end();
         let served = async {
-            let (stream, _) = server.request_head().await;
+            let stream = server.request_head().await.stream;
             let mut frames = 0;
             loop {
                 match server.next().await {
-                    Seen::Data { is_complete, .. } => {
+                    Some(Received::Data { end_stream, .. }) => {
                         frames += 1;
-                        if is_complete {
+                        if end_stream {
                             break;
                         }
                     }
@@ -226,10 +190,9 @@ fn ready_messages_share_frames() {
                 }
             }
             assert!(frames <= 4, "{frames} frames for 1,000 messages of 35 bytes");
-            let writes = server.io.writes_of_other_end() - before;
+            let writes = server.io().writes_of_other_end() - before;
             assert!(writes <= 4, "{writes} writes for 1,000 messages");
-            server.reply(stream, b"");
-            server.flush().await;
+            server.reply(stream, b"").await;
         };
         let source = iter((0..1000).map(|_| Bytes::from_static(&[0; 30])));
         let (reply, ()) = tokio::join!(collect(&channel, source), served);
@@ -244,9 +207,11 @@ fn a_message_is_sent_while_its_source_waits() {
         let (channel, mut server) = connected().await;
         let (source, held) = silence_after(&[message("now")]);
         let replies = chat(&channel, source).await.unwrap();
-        let (stream, _) = server.request_head().await;
-        let Seen::Data { bytes, is_complete: false, .. } = server.next().await else { panic!("no data") };
-        assert_eq!(bytes, b"\0\0\0\0\x03now");
+        let stream = server.request_head().await.stream;
+        let Some(Received::Data { data, end_stream: false, .. }) = server.next().await else {
+            panic!("no data")
+        };
+        assert_eq!(data[..], *b"\0\0\0\0\x03now");
         // wire-rules 72, bug-reports 42: dropping the call cancels it and drops the source.
         drop(replies);
         assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
@@ -267,17 +232,21 @@ fn a_source_goes_no_further_than_the_peer_reads() {
             Bytes::from_static(&[0; 10_000])
         }));
         let mut replies = chat(&channel, source).await.unwrap();
-        let (stream, _) = server.request_head().await;
+        let stream = server.request_head().await.stream;
         let mut seen = 0;
         settle().await;
         let ahead = produced.load(std::sync::atomic::Ordering::Relaxed);
         assert!(ahead < 100, "{ahead} messages of 10,000 bytes are ahead of a peer that reads none");
         loop {
             match server.next().await {
-                Seen::Data { bytes, is_complete, .. } => {
-                    server.engine.release(stream, bytes.len());
-                    seen += bytes.len();
-                    if is_complete {
+                Some(Received::Data { data, end_stream, .. }) => {
+                    let increment = data.len() as u32;
+                    if increment > 0 {
+                        server.give_window(stream, increment).await;
+                        server.give_window(StreamId::CONNECTION, increment).await;
+                    }
+                    seen += data.len();
+                    if end_stream {
                         break;
                     }
                 }
@@ -285,9 +254,8 @@ fn a_source_goes_no_further_than_the_peer_reads() {
             }
         }
         assert_eq!(seen, 1000 * 10_005);
-        server.head(stream, &[]);
-        server.trailers(stream, &[("grpc-status", "0")]);
-        server.flush().await;
+        server.head(stream, &[]).await;
+        server.trailers(stream, &[("grpc-status", "0")]).await;
         assert_eq!(replies.message().await.unwrap(), None);
     });
 }
@@ -298,16 +266,14 @@ fn both_directions_flow_at_once() {
         let (channel, mut server) = connected().await;
         let (sender, call) = peregrine_client::bidi_sender::<BytesCodec, Bytes, Bytes>(&channel, &CHAT);
         let served = async {
-            let (stream, _) = server.request_head().await;
-            server.head(stream, &[]);
+            let stream = server.request_head().await.stream;
+            server.head(stream, &[]).await;
             loop {
                 match server.next().await {
-                    Seen::Data { bytes, is_complete, .. } => {
-                        server.engine.release(stream, bytes.len());
-                        server.data(stream, &bytes);
-                        if is_complete {
-                            server.trailers(stream, &[("grpc-status", "0")]);
-                            server.flush().await;
+                    Some(Received::Data { data, end_stream, .. }) => {
+                        server.data(stream, &data, false).await;
+                        if end_stream {
+                            server.trailers(stream, &[("grpc-status", "0")]).await;
                             return;
                         }
                     }
@@ -335,15 +301,11 @@ fn a_sender_learns_that_the_call_is_over() {
         let (sender, call) =
             peregrine_client::client_streaming_sender::<BytesCodec, Bytes, Bytes>(&channel, &COLLECT);
         let served = async {
-            let (stream, _) = server.request_head().await;
-            server.head(stream, &[]);
+            let stream = server.request_head().await.stream;
+            server.head(stream, &[]).await;
             // wire-rules 63: an answer before the request is complete.
-            server.trailers(stream, &[("grpc-status", "9")]);
-            loop {
-                if let Seen::Reset { code, .. } = server.next().await {
-                    return code;
-                }
-            }
+            server.trailers(stream, &[("grpc-status", "9")]).await;
+            server.reset_of(stream).await
         };
         let sending = async {
             while sender.send(message("more")).await.is_ok() {
@@ -363,16 +325,15 @@ fn an_early_answer_drops_the_source() {
         let (channel, mut server) = connected().await;
         let (source, held) = silence_after(&[message("a")]);
         let mut replies = chat(&channel, source).await.unwrap();
-        let (stream, _) = server.request_head().await;
-        server.head(stream, &[]);
-        server.message(stream, b"enough");
-        server.trailers(stream, &[("grpc-status", "0")]);
-        server.flush().await;
+        let stream = server.request_head().await.stream;
+        server.head(stream, &[]).await;
+        server.message(stream, b"enough").await;
+        server.trailers(stream, &[("grpc-status", "0")]).await;
         assert_eq!(replies.message().await.unwrap(), Some(message("enough")));
         assert_eq!(replies.message().await.unwrap(), None);
         settle().await;
         assert!(is_dropped(&held));
-        while !matches!(server.next().await, Seen::Reset { code: ErrorCode::NO_ERROR, .. }) {}
+        assert_eq!(server.reset_of(stream).await, ErrorCode::NO_ERROR);
     });
 }
 
@@ -386,17 +347,8 @@ fn a_request_message_over_the_limit_ends_the_call() {
         request.options_mut().max_request_size = Some(5);
         let status = collect(&channel, request).await.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted);
-        let (stream, _) = server.request_head().await;
-        loop {
-            match server.next().await {
-                Seen::Data { .. } => {}
-                Seen::Reset { stream: reset, code } => {
-                    assert_eq!((reset, code), (stream, ErrorCode::CANCEL));
-                    break;
-                }
-                other => panic!("{other:?}"),
-            }
-        }
+        let stream = server.request_head().await.stream;
+        assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
     });
 }
 
@@ -413,7 +365,7 @@ fn dropping_a_call_resets_its_stream() {
                 () = settle() => {}
             }
         }
-        let (stream, _, _) = server.request().await;
+        let stream = server.request().await.stream;
         assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
         let (source, held) = silence_after(&[]);
         {
@@ -425,9 +377,8 @@ fn dropping_a_call_resets_its_stream() {
             }
         }
         assert!(is_dropped(&held));
-        let (stream, _) = server.request_head().await;
+        let stream = server.request_head().await.stream;
         assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
-        assert_eq!(server.engine.open_streams(), 0);
     });
 }
 
@@ -439,7 +390,7 @@ fn a_deadline_ends_a_call_that_nobody_answers() {
         let start = tokio::time::Instant::now();
         let request = Request::new(message("")).timeout(Duration::from_secs(2));
         let (reply, code) = tokio::join!(unary(&channel, request), async {
-            let (stream, _, _) = server.request().await;
+            let stream = server.request().await.stream;
             server.reset_of(stream).await
         });
         let status = reply.unwrap_err();
@@ -457,11 +408,11 @@ fn a_deadline_ends_a_stream_that_nobody_reads() {
         let (channel, mut server) = connected().await;
         let request = Request::new(message("")).timeout(Duration::from_secs(2));
         let mut replies = list(&channel, request).await.unwrap();
-        let (stream, head, _) = server.request().await;
-        assert_eq!(head.field(b"grpc-timeout"), Some(&b"2000000u"[..]));
-        server.head(stream, &[]);
-        server.message(stream, b"one");
-        server.flush().await;
+        let asked = server.request().await;
+        let stream = asked.stream;
+        assert_eq!(asked.field("grpc-timeout"), Some("2000000u"));
+        server.head(stream, &[]).await;
+        server.message(stream, b"one").await;
         // The reset comes at the deadline though the caller does nothing.
         assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
         assert_eq!(replies.message().await.unwrap(), Some(message("one")));
@@ -478,8 +429,8 @@ fn a_deadline_frees_a_blocked_request_stream() {
         let request = Request::new(source).timeout(Duration::from_secs(3));
         let (reply, ()) = tokio::join!(collect(&channel, request), async {
             // Takes nothing from the window.
-            let (_, _) = server.request_head().await;
-            while !matches!(server.next().await, Seen::Reset { code: ErrorCode::CANCEL, .. }) {}
+            let stream = server.request_head().await.stream;
+            assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
         });
         assert_eq!(reply.unwrap_err().code(), Code::DeadlineExceeded);
     });
@@ -511,8 +462,9 @@ fn time_spent_connecting_is_taken_off_the_timeout_sent() {
         let (reply, _server) = tokio::join!(unary(&channel, request), async {
             tokio::time::sleep(Duration::from_secs(2)).await;
             let mut server = acceptor.accept().await;
-            let (stream, head, _) = server.request().await;
-            let left = String::from_utf8(head.field(b"grpc-timeout").unwrap().to_vec()).unwrap();
+            let asked = server.request().await;
+            let stream = asked.stream;
+            let left = asked.field("grpc-timeout").unwrap();
             assert!(left.starts_with("3000000") || left.starts_with("2999"), "{left}");
             assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
             server
@@ -527,8 +479,8 @@ fn time_spent_connecting_is_taken_off_the_timeout_sent() {
 fn a_deadline_holds_while_waiting_for_a_stream() {
     // wire-rules 82, 98
     virtual_time(async {
-        let mut config = Config::server();
-        config.max_concurrent_streams = Some(1);
+        let mut config = PeerConfig::server();
+        config.settings = vec![Setting::MaxConcurrentStreams(1)];
         let (channel, mut server) = connected_with(config).await;
         let _first = list(&channel, message("")).await.unwrap();
         server.request().await;
@@ -559,10 +511,9 @@ fn a_cancel_of_the_peer_at_the_deadline_is_the_deadline() {
         let (channel, mut server) = connected().await;
         let request = Request::new(message("")).timeout(Duration::from_secs(2));
         let (reply, ()) = tokio::join!(unary(&channel, request), async {
-            let (stream, _, _) = server.request().await;
+            let stream = server.request().await.stream;
             tokio::time::sleep(Duration::from_secs(2)).await;
-            server.engine.reset(stream, ErrorCode::CANCEL);
-            server.flush().await;
+            server.reset(stream, ErrorCode::CANCEL).await;
         });
         assert_eq!(reply.unwrap_err().code(), Code::DeadlineExceeded);
     });
@@ -593,14 +544,13 @@ fn a_panic_in_a_codec_leaves_no_stream_behind() {
             peregrine_client::unary::<Panicking, Bytes, Bytes>(&other, &UNARY, request).await
         });
         assert!(call.await.unwrap_err().is_panic());
-        let (stream, _) = server.request_head().await;
+        let stream = server.request_head().await.stream;
         assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
         // The connection is as good as before.
         let (reply, ()) = tokio::join!(unary(&channel, message("y")), async {
-            let (stream, _, body) = server.request().await;
+            let Asked { stream, body, .. } = server.request().await;
             assert_eq!(body, b"\0\0\0\0\x01y");
-            server.reply(stream, b"");
-            server.flush().await;
+            server.reply(stream, b"").await;
         });
         reply.unwrap();
     });
@@ -618,7 +568,7 @@ fn a_panic_in_a_source_ends_the_call() {
             Some((Bytes::new(), None))
         });
         let mut replies = chat(&channel, source).await.unwrap();
-        let (stream, _) = server.request_head().await;
+        let stream = server.request_head().await.stream;
         panic.send(()).unwrap();
         let status = replies.message().await.unwrap_err();
         assert_eq!(status.code(), Code::Cancelled);

@@ -1,7 +1,5 @@
 //! How a channel gets, keeps, loses and replaces its connection.
 
-mod support;
-
 use std::error::Error as _;
 use std::future::Future;
 use std::pin::pin;
@@ -9,10 +7,13 @@ use std::time::Duration;
 
 use peregrine_client::Channel;
 use peregrine_core::{Code, Error, Phase, Request, Status};
-use peregrine_http2::{Config, ErrorCode};
+use peregrine_http2::ErrorCode;
+use peregrine_http2::frame::Setting;
+use peregrine_testkit::peer::{Asked, PeerConfig, Received};
 use peregrine_testkit::{on_threads, settle, virtual_time};
-use support::{Seen, list, message, pair, unary};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::{connected, connected_with, list, message, pair, unary};
 
 /// What `connect()` says about a peer that does `script` with the raw connection.
 fn connect_to(script: impl AsyncFnOnce(&mut peregrine_testkit::PipeEnd)) -> Error {
@@ -126,14 +127,12 @@ fn a_call_after_goaway_goes_to_a_new_connection() {
         let channel = builder.build().unwrap();
         let served = async {
             let mut first = acceptor.accept().await;
-            let (stream, _, _) = first.request().await;
-            first.reply(stream, b"first");
-            first.engine.abort(ErrorCode::NO_ERROR, "");
-            first.flush().await;
+            let stream = first.request().await.stream;
+            first.reply(stream, b"first").await;
+            first.go_away_after(stream, ErrorCode::NO_ERROR, b"").await;
             let mut second = acceptor.accept().await;
-            let (stream, _, _) = second.request().await;
-            second.reply(stream, b"second");
-            second.flush().await;
+            let stream = second.request().await.stream;
+            second.reply(stream, b"second").await;
             (first, second)
         };
         let calls = async {
@@ -153,17 +152,13 @@ fn calls_above_the_last_stream_of_a_goaway_are_made_again() {
         let channel = builder.build().unwrap();
         let served = async {
             let mut first = acceptor.accept().await;
-            let (stream, _, _) = first.request().await;
+            let stream = first.request().await.stream;
             first.request().await;
-            // GOAWAY with last stream 1, by hand, then the answer of that stream.
-            first.flush().await;
-            first.io.write_all(&[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]).await.unwrap();
-            first.reply(stream, b"first");
-            first.flush().await;
+            first.go_away_after(stream, ErrorCode::NO_ERROR, b"").await;
+            first.reply(stream, b"first").await;
             let mut second = acceptor.accept().await;
-            let (stream, _, _) = second.request().await;
-            second.reply(stream, b"second");
-            second.flush().await;
+            let stream = second.request().await.stream;
+            second.reply(stream, b"second").await;
             (first, second)
         };
         let calls = async { tokio::join!(unary(&channel, message("a")), unary(&channel, message("b"))) };
@@ -181,16 +176,15 @@ fn a_refused_call_is_made_again_once() {
         let channel = builder.build().unwrap();
         let served = async {
             let mut server = acceptor.accept().await;
-            let (stream, _, _) = server.request().await;
-            server.engine.reset(stream, ErrorCode::REFUSED_STREAM);
-            let (stream, _, body) = server.request().await;
+            let stream = server.request().await.stream;
+            server.reset(stream, ErrorCode::REFUSED_STREAM).await;
+            let Asked { stream, body, .. } = server.request().await;
             assert_eq!(body, b"\0\0\0\0\x01a");
-            server.reply(stream, b"");
+            server.reply(stream, b"").await;
             for _ in 0..2 {
-                let (stream, _, _) = server.request().await;
-                server.engine.reset(stream, ErrorCode::REFUSED_STREAM);
+                let stream = server.request().await.stream;
+                server.reset(stream, ErrorCode::REFUSED_STREAM).await;
             }
-            server.flush().await;
             server
         };
         let calls = async {
@@ -211,12 +205,11 @@ fn a_refused_server_stream_is_made_again() {
         let channel = builder.build().unwrap();
         let served = async {
             let mut server = acceptor.accept().await;
-            let (stream, _, _) = server.request().await;
-            server.engine.reset(stream, ErrorCode::REFUSED_STREAM);
-            let (stream, _, body) = server.request().await;
+            let stream = server.request().await.stream;
+            server.reset(stream, ErrorCode::REFUSED_STREAM).await;
+            let Asked { stream, body, .. } = server.request().await;
             assert_eq!(body, b"\0\0\0\0\x01a");
-            server.reply(stream, b"b");
-            server.flush().await;
+            server.reply(stream, b"b").await;
             server
         };
         let calls = async {
@@ -236,8 +229,7 @@ fn a_server_stream_whose_second_start_fails_ends_with_the_reason() {
         let served = async {
             let mut first = acceptor.accept().await;
             first.request().await;
-            first.flush().await;
-            first.io.write_all(&[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).await.unwrap();
+            first.go_away(ErrorCode::NO_ERROR).await;
             let second = acceptor.accept_raw().await;
             second.cut();
             first
@@ -258,11 +250,10 @@ fn a_lost_connection_ends_its_calls_and_is_replaced() {
         let served = async {
             let mut first = acceptor.accept().await;
             first.request().await;
-            first.io.cut();
+            first.io().cut();
             let mut second = acceptor.accept().await;
-            let (stream, _, _) = second.request().await;
-            second.reply(stream, b"");
-            second.flush().await;
+            let stream = second.request().await.stream;
+            second.reply(stream, b"").await;
             second
         };
         let calls = async {
@@ -283,9 +274,8 @@ fn a_connection_closed_while_idle_costs_no_call() {
         for _ in 0..3 {
             let (reply, server) = tokio::join!(unary(&channel, message("")), async {
                 let mut server = acceptor.accept().await;
-                let (stream, _, _) = server.request().await;
-                server.reply(stream, b"");
-                server.flush().await;
+                let stream = server.request().await.stream;
+                server.reply(stream, b"").await;
                 server
             });
             reply.unwrap();
@@ -302,9 +292,8 @@ fn what_the_peer_says_in_goaway_is_passed_on() {
         let channel = builder.build().unwrap();
         let served = async {
             let mut server = acceptor.accept().await;
-            server.request().await;
-            server.engine.abort(ErrorCode::ENHANCE_YOUR_CALM, "too_many_pings");
-            server.flush().await;
+            let stream = server.request().await.stream;
+            server.go_away_after(stream, ErrorCode::ENHANCE_YOUR_CALM, b"too_many_pings").await;
         };
         let (reply, ()) = tokio::join!(unary(&channel, message("")), served);
         let status = reply.unwrap_err();
@@ -356,9 +345,8 @@ fn a_call_that_waits_for_ready_outlives_failing_attempts() {
                 acceptor.accept_raw().await.cut();
             }
             let mut server = acceptor.accept().await;
-            let (stream, _, _) = server.request().await;
-            server.reply(stream, b"");
-            server.flush().await;
+            let stream = server.request().await.stream;
+            server.reply(stream, b"").await;
             server
         };
         let request = Request::new(message("")).wait_for_ready();
@@ -374,26 +362,23 @@ fn calls_beyond_the_stream_limit_wait_their_turn() {
         let (builder, mut acceptor) = pair();
         let channel = builder.build().unwrap();
         let served = async {
-            let mut config = Config::server();
-            config.max_concurrent_streams = Some(2);
+            let mut config = PeerConfig::server();
+            config.settings = vec![Setting::MaxConcurrentStreams(2)];
             let mut server = acceptor.accept_with(config).await;
             let mut open = Vec::new();
-            let mut most = 0;
             for _ in 0..9 {
-                let (stream, _, body) = server.request().await;
+                let Asked { stream, body, .. } = server.request().await;
                 open.push((stream, body));
                 if open.len() == 2 {
-                    settle().await;
-                    most = most.max(server.engine.open_streams());
+                    let third = tokio::time::timeout(Duration::from_millis(1), server.request_head());
+                    assert!(third.await.is_err(), "a third stream");
                     let (stream, body) = open.remove(0);
-                    server.reply(stream, &body[5..]);
+                    server.reply(stream, &body[5..]).await;
                 }
             }
             for (stream, body) in open {
-                server.reply(stream, &body[5..]);
+                server.reply(stream, &body[5..]).await;
             }
-            server.flush().await;
-            assert_eq!(most, 2);
             server
         };
         let calls = async {
@@ -413,25 +398,16 @@ fn calls_beyond_the_stream_limit_wait_their_turn() {
 fn a_waiting_call_gives_its_turn_away_when_it_is_dropped() {
     // wire-rules 82, 98
     virtual_time(async {
-        let (builder, mut acceptor) = pair();
-        let channel = builder.build().unwrap();
-        let mut config = Config::server();
-        config.max_concurrent_streams = Some(1);
-        let accepted = async {
-            let mut server = acceptor.accept_with(config).await;
-            server.flush().await;
-            server
-        };
-        let (ready, mut server) = tokio::join!(channel.ready(), accepted);
-        ready.unwrap();
+        let mut config = PeerConfig::server();
+        config.settings = vec![Setting::MaxConcurrentStreams(1)];
+        let (channel, mut server) = connected_with(config).await;
         let served = async {
-            let (stream, _, _) = server.request().await;
+            let stream = server.request().await.stream;
             settle().await;
-            server.reply(stream, b"");
-            let (stream, _, body) = server.request().await;
+            server.reply(stream, b"").await;
+            let Asked { stream, body, .. } = server.request().await;
             assert_eq!(body, b"\0\0\0\0\x01c");
-            server.reply(stream, b"");
-            server.flush().await;
+            server.reply(stream, b"").await;
         };
         let calls = async {
             let first = unary(&channel, message("a"));
@@ -460,18 +436,16 @@ fn dropping_the_channel_lets_calls_finish_and_closes_the_connection() {
         let channel = builder.build().unwrap();
         let (replies, mut server) = tokio::join!(list(&channel, message("")), acceptor.accept());
         let mut replies = replies.unwrap();
-        let (stream, _, _) = server.request().await;
-        server.head(stream, &[]);
-        server.flush().await;
+        let stream = server.request().await.stream;
+        server.head(stream, &[]).await;
         replies.headers().await.unwrap();
         drop(channel);
-        assert!(matches!(server.next().await, Seen::GoAway { code: ErrorCode::NO_ERROR }));
-        server.message(stream, b"still here");
-        server.trailers(stream, &[("grpc-status", "0")]);
-        server.flush().await;
+        assert!(matches!(server.next().await, Some(Received::GoAway { code: ErrorCode::NO_ERROR, .. })));
+        server.message(stream, b"still here").await;
+        server.trailers(stream, &[("grpc-status", "0")]).await;
         assert_eq!(replies.message().await.unwrap(), Some(message("still here")));
         assert_eq!(replies.message().await.unwrap(), None);
-        assert!(matches!(server.next().await, Seen::Closed));
+        assert_eq!(server.next().await, None);
     });
 }
 
@@ -500,28 +474,20 @@ fn dropping_the_channel_ends_an_attempt_to_connect() {
 fn the_requests_of_many_calls_leave_in_few_writes() {
     // wire-rules B7
     virtual_time(async {
-        let (builder, mut acceptor) = pair();
-        let channel = builder.build().unwrap();
-        let (ready, mut server) = tokio::join!(channel.ready(), async {
-            let mut server = acceptor.accept().await;
-            server.flush().await;
-            server
-        });
-        ready.unwrap();
+        let (channel, mut server) = connected().await;
         settle().await;
-        let before = server.io.writes_of_other_end();
+        let before = server.io().writes_of_other_end();
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..32 {
             let channel = channel.clone();
             calls.spawn(async move { unary(&channel, message("x")).await });
         }
         for _ in 0..32 {
-            let (stream, _, _) = server.request().await;
-            server.reply(stream, b"");
+            let stream = server.request().await.stream;
+            server.reply(stream, b"").await;
         }
-        let writes = server.io.writes_of_other_end() - before;
+        let writes = server.io().writes_of_other_end() - before;
         assert!(writes <= 2, "{writes} writes for 32 requests");
-        server.flush().await;
         assert!(calls.join_all().await.iter().all(Result::is_ok));
     });
 }
@@ -531,22 +497,22 @@ fn calls_from_many_threads_share_a_connection() {
     on_threads(2, async {
         let (builder, mut acceptor) = pair();
         let channel = builder.build().unwrap();
-        let mut config = Config::server();
-        config.max_concurrent_streams = Some(20);
+        let mut config = PeerConfig::server();
+        config.settings = vec![Setting::MaxConcurrentStreams(20)];
         let served = tokio::spawn(async move {
             let mut server = acceptor.accept_with(config).await;
             let mut bodies = std::collections::HashMap::new();
             loop {
                 match server.next().await {
-                    Seen::Data { stream, bytes, is_complete } => {
+                    Some(Received::Data { stream, data, end_stream }) => {
                         let body: &mut Vec<u8> = bodies.entry(stream).or_default();
-                        body.extend_from_slice(&bytes);
-                        if is_complete {
+                        body.extend_from_slice(&data);
+                        if end_stream {
                             let body = bodies.remove(&stream).unwrap_or_default();
-                            server.reply(stream, &body[5..]);
+                            server.reply(stream, &body[5..]).await;
                         }
                     }
-                    Seen::Closed => return acceptor.connections(),
+                    None => return acceptor.connections(),
                     _ => {}
                 }
             }
@@ -587,9 +553,8 @@ fn a_channel_outlives_the_runtime_that_connected_it() {
         runtime.block_on(async {
             let served = async {
                 let mut server = acceptor.accept().await;
-                let (stream, _, _) = server.request().await;
-                server.reply(stream, b"");
-                server.flush().await;
+                let stream = server.request().await.stream;
+                server.reply(stream, b"").await;
                 server
             };
             let (reply, _server) = tokio::join!(unary(&channel, message("")), served);
