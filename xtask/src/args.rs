@@ -18,7 +18,7 @@ pub(crate) enum Command {
 pub(crate) const HELP: &str = "\
 cargo xtask check [NAME..]          run all checks, or the named ones (`check list` names them)
 cargo xtask test [FILTER..] [--full]  run all tests, or those whose id contains a filter: rust, demo, newcomer,
-                                    grpcurl, interop, interop/tonic, large_unary, load, ...
+                                    grpcurl, h2spec, interop, interop/tonic, large_unary, load, ...
                                     --full makes soaks long and runs the peers among themselves too
 cargo xtask tools                   install the pinned tools of the tests into target/tools and stop
 ";

@@ -6,6 +6,7 @@
 
 mod demo;
 mod grpcurl;
+mod h2spec;
 mod interop;
 mod load;
 mod newcomer;
@@ -35,11 +36,12 @@ pub(crate) struct Run<'w> {
 /// A part of the run: its name, and the function that runs those of its tests which are wanted.
 type Part = (&'static str, fn(&mut Run<'_>) -> anyhow::Result<()>);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("rust", rust::run),
     ("demo", demo::run),
     ("newcomer", newcomer::run),
     ("grpcurl", grpcurl::run),
+    ("h2spec", h2spec::run),
     ("interop", interop::run),
     ("load", load::run),
 ];

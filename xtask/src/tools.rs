@@ -20,6 +20,7 @@ pub(crate) fn install_all(workspace: &Workspace) -> bool {
     let results = [
         go::grpcurl(workspace).map(drop),
         go::interop(workspace).map(drop),
+        go::h2spec(workspace).map(drop),
         python::interpreter(workspace).map(drop),
         deny::program(workspace).map(drop),
     ];

@@ -59,6 +59,12 @@ impl Results {
         self.add_passed(1);
     }
 
+    /// `count` tests of one program, which it has not named one by one.
+    pub(super) fn pass_many(&mut self, count: usize, id: &str, elapsed: Duration) {
+        say(&format!("ok      {:>8}  {id} ({count} cases)", seconds(elapsed)));
+        self.add_passed(count);
+    }
+
     pub(super) fn add_passed(&mut self, count: usize) {
         if let Some(part) = self.parts.last_mut() {
             part.passed += count;

@@ -1,4 +1,4 @@
-//! grpcurl and grpc-go's own interoperability programs, built by `go install`.
+//! grpcurl, grpc-go's own interoperability programs and h2spec, built by `go install`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +9,12 @@ use crate::workspace::Workspace;
 const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4";
 const INTEROP: [&str; 2] =
     ["google.golang.org/grpc/interop/client@v1.85.0", "google.golang.org/grpc/interop/server@v1.85.0"];
+
+/// h2spec has no module file and would be built with the newest of all it uses; ours pins that, and has to name
+/// these versions.
+const H2SPEC: &str = "github.com/summerwind/h2spec v2.2.1+incompatible, golang.org/x/net v0.62.0";
+/// Where the module file is, in the tree.
+const H2SPEC_MODULE: &str = "tests/http2/h2spec";
 
 /// grpc-go's programs.
 #[derive(Debug)]
@@ -30,9 +36,42 @@ pub(crate) fn interop(workspace: &Workspace) -> anyhow::Result<Interop> {
     Ok(Interop { client: install.folder.join("client"), server: install.folder.join("server") })
 }
 
+/// The two halves of h2spec.
+#[derive(Debug)]
+pub(crate) struct H2spec {
+    /// Judges servers.
+    pub(crate) client: PathBuf,
+    /// Judges clients.
+    pub(crate) server: PathBuf,
+}
+
+pub(crate) fn h2spec(workspace: &Workspace) -> anyhow::Result<H2spec> {
+    let install = Install::new(workspace, "h2spec", H2SPEC);
+    install.ensure(|| {
+        require("go", "version", "install Go 1.26 or newer (for h2spec)")?;
+        let module = workspace.root().join(H2SPEC_MODULE);
+        step(Command::new("go").args(["install", "tool"]).current_dir(module).env("GOBIN", &install.folder))
+    })?;
+    Ok(H2spec { client: install.folder.join("h2spec"), server: install.folder.join("h2specd") })
+}
+
 /// `go install PACKAGE@VERSION` takes the dependencies that the package's own module pins.
 fn go_install(folder: &Path, packages: &[&str]) -> anyhow::Result<()> {
     require("go", "version", "install Go 1.25 or newer (for grpcurl and grpc-go's interop programs)")?;
     // Run in the empty folder: a go.mod above the current one would be taken for the project's.
     step(Command::new("go").arg("install").args(packages).current_dir(folder).env("GOBIN", folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stamp_of_h2spec_names_what_its_module_file_pins() {
+        let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(H2SPEC_MODULE).join("go.mod");
+        let text = std::fs::read_to_string(module).unwrap();
+        for version in H2SPEC.split(", ") {
+            assert!(text.contains(version), "{version}");
+        }
+    }
 }

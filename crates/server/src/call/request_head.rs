@@ -44,6 +44,11 @@ impl Refusal {
     fn new(http_status: u16, status: Status) -> Self {
         Self { http_status, status, accepted_encodings: None }
     }
+
+    /// The request does not even claim to be gRPC.
+    pub(crate) fn is_plain_http(&self) -> bool {
+        matches!(self.http_status, 405 | 415)
+    }
 }
 
 impl RequestHead {

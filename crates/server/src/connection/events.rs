@@ -11,7 +11,7 @@ use peregrine_http2::{ErrorCode, Event, Head, StreamKey};
 
 use super::Serving;
 use super::call::{Call, CallState};
-use crate::call::request_head::RequestHead;
+use crate::call::request_head::{Refusal, RequestHead};
 
 impl Serving {
     pub(super) fn on_event(&mut self, event: Event<'_>, now: Instant) {
@@ -28,15 +28,15 @@ impl Serving {
                 if self.call_mut(stream).is_some() {
                     self.fail(stream, status);
                 } else {
+                    self.refused.retain(|(refused, _)| *refused != stream);
                     self.wire().refuse(stream, 431, &status, None);
                 }
             }
             // wire-rules 74: whatever the call holds is dropped at once.
-            Event::Reset { stream, .. } | Event::Refused { stream } => {
-                if let Some(call) = self.take_call(stream) {
-                    Self::cancel(call);
-                }
-            }
+            Event::Reset { stream, .. } | Event::Refused { stream } => match self.take_call(stream) {
+                Some(call) => Self::cancel(call),
+                None => self.refused.retain(|(refused, _)| *refused != stream),
+            },
             Event::Writable { stream } => self.on_writable(stream),
             // A client that goes away still wants the replies to what it asked (bug-reports 51).
             _ => {}
@@ -48,14 +48,12 @@ impl Serving {
         let request = head.attachment(|head| RequestHead::parse(head, &shared.router));
         let route = match &request.route {
             Ok(route) => *route,
-            Err(refusal) => {
-                return self.wire().refuse(
-                    key,
-                    refusal.http_status,
-                    &refusal.status,
-                    refusal.accepted_encodings,
-                );
+            // What is no gRPC comes from ordinary HTTP clients, most of which look for an answer only once their
+            // request is out; and what is wrong with the rest of it is then told as such.
+            Err(refusal) if refusal.is_plain_http() && !end_stream => {
+                return self.refused.push((key, Arc::clone(head)));
             }
+            Err(refusal) => return self.refuse(key, refusal),
         };
         // A timeout beyond what the clock can say is no timeout (wire-rules 15).
         let deadline = request.timeout.and_then(|timeout| deadline_after(now, timeout));
@@ -102,7 +100,11 @@ impl Serving {
         let max = self.shared.options.max_receive_message_size;
         let Some(call) = self.call_mut(key) else {
             // The call was answered already; what still comes is read to keep the windows right.
-            return self.wire().connection.release(key, data.len());
+            self.wire().connection.release(key, data.len());
+            if end_stream {
+                self.answer_refused(key);
+            }
+            return;
         };
         let encoding = call.encoding;
         match &mut call.state {
@@ -135,6 +137,20 @@ impl Serving {
                 self.wire().connection.release(key, data.len());
             }
         }
+    }
+
+    /// A request that waited for its end to be refused, if it is one.
+    fn answer_refused(&mut self, key: StreamKey) {
+        let Some(place) = self.refused.iter().position(|(refused, _)| *refused == key) else { return };
+        let (_, head) = self.refused.swap_remove(place);
+        let shared = Arc::clone(&self.shared);
+        if let Err(refusal) = &head.attachment(|head| RequestHead::parse(head, &shared.router)).route {
+            self.refuse(key, refusal);
+        }
+    }
+
+    fn refuse(&mut self, key: StreamKey, refusal: &Refusal) {
+        self.wire().refuse(key, refusal.http_status, &refusal.status, refusal.accepted_encodings);
     }
 
     /// The whole body of a one-message request lies in the read buffer: the fast path (wire-rules M3).

@@ -20,7 +20,7 @@ use std::task::{Context, Waker};
 use std::time::Instant;
 
 use peregrine_core::{DecodeLimits, PeerAddr};
-use peregrine_http2::{Connection, Event, StreamKey};
+use peregrine_http2::{Connection, Event, Head, StreamKey};
 use peregrine_transport::driver::Endpoint;
 
 use self::call::{Call, SpareSlots};
@@ -51,6 +51,8 @@ pub(crate) struct Serving {
     wakers: Vec<Option<(Arc<CallWaker>, Waker)>>,
     slots: SpareSlots,
     deadlines: Deadlines,
+    /// Requests that are no gRPC at all, until they have been read to their end; as many as there are streams.
+    refused: Vec<(StreamKey, Arc<Head>)>,
     mailbox: Arc<Mailbox>,
     mail: Mail,
     /// Calls that were not answered to their end because their connection was cut, on all connections.
@@ -79,6 +81,7 @@ impl Serving {
             calls: Vec::new(),
             wakers: Vec::new(),
             deadlines: Deadlines::default(),
+            refused: Vec::new(),
             mailbox,
             mail: Mail::default(),
             cut_calls,

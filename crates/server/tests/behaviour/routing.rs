@@ -105,6 +105,34 @@ fn a_method_other_than_post_is_answered_405() {
     });
 }
 
+// RFC 9113 8.1.1: had the refusal come at once, nothing wrong with the rest of the request could be told any more.
+#[test]
+fn a_request_that_is_no_grpc_is_read_to_its_end_before_it_is_refused() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let no_grpc = head_with(&[("content-type", b"text/plain")]);
+        let early = peer.open();
+        peer.headers(early, &no_grpc, false).await;
+        peer.data(early, b"some", false).await;
+        // Another call is answered meanwhile, the one that waits is not.
+        assert_eq!(peer.call(UNARY, &[], b"").await.code(), code::OK);
+        peer.data(early, b"more", true).await;
+        let reply = peer.reply(early).await;
+        assert_eq!((reply.http_status(), reply.code()), (415, code::INVALID_ARGUMENT));
+        assert!(reply.is_trailers_only());
+
+        let malformed = peer.open();
+        peer.headers(malformed, &no_grpc, false).await;
+        peer.headers(malformed, &[(":path", "/")], true).await;
+        assert_eq!(peer.expect_reset(malformed).await, ErrorCode::PROTOCOL_ERROR);
+        let given_up = peer.open();
+        peer.headers(given_up, &head_with(&[(":method", b"PUT")]), false).await;
+        peer.reset(given_up, ErrorCode::CANCEL).await;
+        assert_eq!(peer.call(UNARY, &[], b"").await.code(), code::OK);
+        served.finish([peer]).await;
+    });
+}
+
 // wire-rules R4: each request has everything wrong that is checked after what is expected to be said.
 #[test]
 fn checks_come_in_the_order_method_content_type_path_encoding_timeout_body() {

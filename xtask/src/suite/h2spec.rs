@@ -1,0 +1,152 @@
+//! Part `h2spec`: the public HTTP/2 suite in its strict form, both halves.
+//!
+//! Its server half judges `h2-server`, whose replies have the body that a few cases cut by windows, and
+//! `interop-server`, the gRPC server itself. Its client half runs `h2-client` once a case. The suite takes any close
+//! for the right answer to an error, so which code is sent with which frame is asserted by our own tests of the same
+//! cases (`tests/http2/tests`).
+
+mod report;
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use self::report::{Case, judge, parse};
+use super::Run;
+use crate::process::{self, Outcome, Server};
+use crate::report::tail;
+use crate::tools::go::{self, H2spec};
+
+/// Cases of version 2.2.1 with `--strict`: a count that differs means that something was left out unseen.
+const SERVER_CASES: usize = 146;
+const CLIENT_CASES: usize = 57;
+
+/// Every program that the server half is run on, with the cases that it cannot pass.
+const SERVERS: [(&str, Program, &[&str]); 2] =
+    [("h2spec/server", Program::Bare, &[]), ("h2spec/interop-server", Program::Grpc, &REPLY_BODY)];
+const CLIENT: &str = "h2spec/client";
+
+/// What only a plain HTTP reply with a body can pass: these want DATA back, or have it held up by a window of 0, and a
+/// gRPC server answers a request that is no gRPC with a head alone.
+const REPLY_BODY: [&str; 6] =
+    ["generic/2/2", "generic/2/3", "http2/6.5.3/1", "http2/6.9.1/1", "http2/6.9.2/1", "http2/6.9.2/2"];
+
+#[derive(Clone, Copy)]
+enum Program {
+    Bare,
+    Grpc,
+}
+
+pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
+    let servers: Vec<_> = SERVERS.into_iter().filter(|(id, ..)| run.wants(id)).collect();
+    let client = run.wants(CLIENT);
+    if servers.is_empty() && !client {
+        return Ok(());
+    }
+    let suite = match go::h2spec(run.workspace) {
+        Ok(suite) => suite,
+        Err(error) => {
+            let count = servers.len() * SERVER_CASES + usize::from(client) * CLIENT_CASES;
+            run.results.unavailable(count, "h2spec", &format!("{error:#}"));
+            return Ok(());
+        }
+    };
+    run.build_ours()?;
+    for (id, program, excepted) in servers {
+        judge_server(run, &suite, id, program, excepted)?;
+    }
+    if client {
+        judge_client(run, &suite)?;
+    }
+    Ok(())
+}
+
+fn judge_server(
+    run: &mut Run<'_>,
+    suite: &H2spec,
+    id: &str,
+    program: Program,
+    excepted: &[&str],
+) -> anyhow::Result<()> {
+    let name = id.replace('/', "-");
+    let mut server = Server::start(&run.log(&name), |port| match program {
+        Program::Bare => {
+            let mut command = Command::new(run.workspace.release_program("h2-server"));
+            command.arg(port.to_string());
+            command
+        }
+        Program::Grpc => {
+            let mut command = Command::new(run.workspace.release_program("interop-server"));
+            command.args([format!("--port={port}"), "--use_tls=false".to_owned()]);
+            command
+        }
+    })?;
+    let report = run.logs.join(format!("{name}.xml"));
+    let mut command = Command::new(&suite.client);
+    command.args(["--strict", "-h", "127.0.0.1", "-p", &server.port().to_string()]);
+    let (cases, outcome) = run_suite(&mut command, &report)?;
+    record(run, id, &cases, SERVER_CASES, excepted, &outcome);
+    if !server.is_running() {
+        run.results.fail(id, &format!("the server ended during the suite: {}", server.last_words()));
+    }
+    Ok(())
+}
+
+fn judge_client(run: &mut Run<'_>, suite: &H2spec) -> anyhow::Result<()> {
+    let report = run.logs.join("h2spec-client.xml");
+    let program = run.workspace.release_program("h2-client");
+    let program = program.to_str().context("the target folder's path is not UTF-8")?;
+    if program.contains(' ') {
+        bail!("h2spec splits the client's path at spaces: {program}");
+    }
+    let mut command = Command::new(&suite.server);
+    let ports = free_range(CLIENT_CASES as u16)?.to_string();
+    // One second without a reaction is a failed case; the client stays longer than that.
+    command.args(["--strict", "-o", "1", "-f", &ports, "-e", program]);
+    let (cases, outcome) = run_suite(&mut command, &report)?;
+    record(run, CLIENT, &cases, CLIENT_CASES, &[], &outcome);
+    Ok(())
+}
+
+/// Runs one half to its end and reads what it wrote about each case; what it prints and its exit code say less.
+fn run_suite(command: &mut Command, report: &Path) -> anyhow::Result<(Vec<Case>, Outcome)> {
+    if report.exists() {
+        std::fs::remove_file(report)?;
+    }
+    let outcome = process::run(command.arg("-j").arg(report), LIMIT, |_| {})?;
+    let Ok(text) = std::fs::read_to_string(report) else {
+        bail!("no report ({}): {}", outcome.verdict(), tail(&outcome.output, 6));
+    };
+    Ok((parse(&text), outcome))
+}
+
+fn record(run: &mut Run<'_>, id: &str, cases: &[Case], total: usize, excepted: &[&str], outcome: &Outcome) {
+    let verdict = judge(cases, total, excepted);
+    if verdict.faults.is_empty() {
+        return run.results.pass_many(verdict.passed, id, outcome.elapsed);
+    }
+    run.results.add_passed(verdict.passed);
+    for fault in &verdict.faults {
+        run.results.fail(&format!("{id}/{}", fault.case), &fault.what);
+    }
+}
+
+/// The first of `count` ports in a row that nobody listens on: the client half has one for each of its cases. Below
+/// the ports that systems hand out by themselves.
+fn free_range(count: u16) -> anyhow::Result<u16> {
+    let offset = std::process::id() as u16 % 128;
+    (0..128)
+        .map(|turn| 16_000 + (offset + turn) % 128 * 100)
+        .find(|&first| (first..first + count).all(is_free))
+        .context("no free range of ports on loopback")
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+/// The client half takes a minute; a server half in which much fails waits two seconds a case.
+const LIMIT: Duration = Duration::from_mins(6);
