@@ -33,8 +33,8 @@ mod stream;
 
 pub use self::{
     connection::{
-        AdaptiveWindows, Config, Connection, DataWrite, Event, Initiator, Keepalive, LimitConfig, PingPolicy,
-        Progress, Rate, Role, WindowBudget,
+        AdaptiveWindows, Config, Connection, Counters, DataWrite, Event, Initiator, Keepalive, LimitConfig,
+        PingPolicy, Progress, Rate, Role, WindowBudget,
     },
     error::{Blame, ConnectionError, OpenError, StreamError},
     error_code::ErrorCode,

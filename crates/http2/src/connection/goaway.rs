@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::ids::ResetBy;
-use super::{Connection, Event, Phase, Role};
+use super::{Connection, Event, Phase, Role, Timer};
 use crate::error::{Blame, ConnectionError};
 use crate::frame::{GoAway, Ping};
 use crate::{ErrorCode, StreamId};
@@ -35,6 +35,8 @@ impl Connection {
         if self.shutdown != Shutdown::Serving || self.phase == Phase::Over {
             return;
         }
+        let end = self.config.drain_timeout.and_then(|timeout| now.checked_add(timeout));
+        self.timers.set(Timer::DrainEnd, end);
         if self.role == Role::Client || self.phase != Phase::Ready {
             self.finish_graceful_shutdown();
             return;
@@ -42,13 +44,13 @@ impl Connection {
         self.shutdown = Shutdown::Announced;
         self.write_goaway(StreamId::MAX, ErrorCode::NO_ERROR, b"");
         Ping { ack: false, payload: DRAIN_PING }.encode(self.output.frames());
-        self.timers.set_drain(Some(now + self.config.drain_ping_timeout));
+        self.timers.set(Timer::DrainPing, now.checked_add(self.config.drain_ping_timeout));
     }
 
     /// Names the last stream that will be served.
     pub(super) fn finish_graceful_shutdown(&mut self) {
         self.shutdown = Shutdown::Final;
-        self.timers.set_drain(None);
+        self.timers.set(Timer::DrainPing, None);
         self.write_goaway(self.ids.accepted(), ErrorCode::NO_ERROR, b"");
     }
 
@@ -74,6 +76,9 @@ impl Connection {
     /// Ends the connection for `error`, which is handed back.
     pub(super) fn fail(&mut self, error: ConnectionError) -> ConnectionError {
         if self.phase != Phase::Over {
+            if error.blame() == Blame::Limit {
+                self.counters.add(error.reason());
+            }
             // A peer that speaks another protocol could only be confused by GOAWAY.
             if error.blame() != Blame::NotHttp2 {
                 self.write_goaway(self.ids.accepted(), error.code(), error.reason().as_bytes());
@@ -140,6 +145,7 @@ impl Connection {
 
     fn end(&mut self) {
         self.phase = Phase::Over;
+        self.shutdown = Shutdown::Final;
         self.streams.clear();
         self.schedule.clear();
         self.events.clear();

@@ -132,6 +132,7 @@ impl Connection {
         // wire-rules 82, RFC 9113 5.1.2. Neither counted as provoked nor as backlog: the client may not know
         // our limit yet, and may open many streams at once until it does.
         if self.config.max_concurrent_streams.is_some_and(|limit| self.streams.len() >= limit as usize) {
+            self.counters.add("streams_refused");
             self.write_reset(id, ErrorCode::REFUSED_STREAM);
             return Ok(None);
         }
@@ -243,7 +244,10 @@ impl Connection {
         self.check_hard_cap(builder.size())?;
         Ok(match builder.finish() {
             Built::Malformed(reason) => Err(reason),
-            Built::TooLarge(size) => Ok(List::TooLarge(size)),
+            Built::TooLarge(size) => {
+                self.counters.add("header_list_too_large");
+                Ok(List::TooLarge(size))
+            }
             Built::Head(head) => {
                 let head = Arc::new(head);
                 if arrived.whole && self.decoder.table_generation() == generation {

@@ -67,6 +67,14 @@ impl StreamIds {
         self.next
     }
 
+    /// Changes with every stream: on a client the id of the next, on a server that of the last one.
+    pub(super) fn newest(&self) -> StreamId {
+        match self.role {
+            Role::Client => self.next.unwrap_or(StreamId::MAX),
+            Role::Server => self.highest,
+        }
+    }
+
     /// Client: the id of [`next`](Self::next) is used.
     pub(super) fn on_opened(&mut self) {
         self.next = self.next.and_then(StreamId::next);

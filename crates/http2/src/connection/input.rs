@@ -48,6 +48,7 @@ impl Connection {
         input: &'a [u8],
         now: Instant,
     ) -> Result<Progress<'a>, ConnectionError> {
+        self.received_at = now;
         match self.phase {
             Phase::Ready => {}
             Phase::Over => return Ok(Progress { consumed: input.len(), event: None }),
@@ -261,6 +262,7 @@ impl Connection {
             }
         }
         // wire-rules 87: what the peer makes us reset is counted too
+        self.counters.add("stream_faults");
         self.limits.on_reset_provoked(now)?;
         self.last_fault = reason;
         self.write_reset(id, code);

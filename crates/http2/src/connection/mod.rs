@@ -7,6 +7,7 @@
 mod adaptive;
 mod commands;
 mod config;
+mod counters;
 mod data_read;
 mod data_write;
 mod event;
@@ -19,6 +20,7 @@ mod keepalive;
 mod ping_policy;
 mod settings;
 mod timeouts;
+mod watch;
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -26,6 +28,7 @@ use std::time::Instant;
 
 pub use self::adaptive::{AdaptiveWindows, WindowBudget};
 pub use self::config::{Config, LimitConfig, Rate, Role};
+pub use self::counters::Counters;
 pub use self::data_write::DataWrite;
 pub use self::event::{Event, Initiator, Progress};
 use self::goaway::Shutdown;
@@ -34,7 +37,8 @@ use self::ids::StreamIds;
 pub use self::keepalive::Keepalive;
 pub use self::ping_policy::PingPolicy;
 use self::settings::{DEFAULT_TABLE_SIZE, DEFAULT_WINDOW_SIZE, PeerSettings};
-use self::timeouts::Timers;
+use self::timeouts::{Timer, Timers};
+use self::watch::Watch;
 use crate::flow::{RecvWindow, Window};
 use crate::hpack::{Decoder, Encoder};
 use crate::limits::Limits;
@@ -61,8 +65,15 @@ pub struct Connection {
     /// From the peer's GOAWAY.
     peer_last_stream: Option<StreamId>,
     peer: PeerSettings,
+    /// Our SETTINGS have not been acknowledged.
+    settings_due: bool,
     timers: Timers,
+    /// When octets arrived last; before that, when the connection began.
+    received_at: Instant,
+    idle_watch: Option<Watch>,
+    write_watch: Option<Watch>,
     limits: Limits,
+    counters: Counters,
 
     decoder: Decoder,
     memo: Memo,
@@ -112,9 +123,14 @@ impl Connection {
             shutdown: Shutdown::Serving,
             peer_last_stream: None,
             peer: PeerSettings::new(),
-            timers: Timers::new(&config, now),
+            settings_due: true,
+            timers: Timers::default(),
+            received_at: now,
+            idle_watch: None,
+            write_watch: None,
             limits: Limits::new(&config.limits, now),
             decoder: Decoder::new(config.header_table_size as usize),
+            counters: Counters::default(),
             memo: Memo::new(config.hash_seed),
             partial: None,
             encoder: Encoder::new(config.hash_seed),
@@ -136,6 +152,7 @@ impl Connection {
         }
         connection.encoder.set_peer_limit(connection.config.header_table_size.min(DEFAULT_TABLE_SIZE));
         connection.write_first_settings();
+        connection.set_first_timers(now);
         connection
     }
 
@@ -173,6 +190,11 @@ impl Connection {
     /// heads and trailers beyond it are bounded by the streams that a peer may have open.
     pub fn wants_input(&self) -> bool {
         self.output.len() < self.config.write_buffer_high_water.saturating_mul(4).max(MIN_BACKLOG)
+    }
+
+    /// What was refused or given up on so far, by name.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// Gives memory kept for reuse back to the allocator; for connections that have gone quiet.

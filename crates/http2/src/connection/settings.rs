@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Connection, Event, Phase, Role};
+use super::{Connection, Event, Phase, Role, Timer};
 use crate::error::ConnectionError;
 use crate::frame::{MAX_MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Setting, Settings, WindowUpdate};
 use crate::stream::RecvHalf;
@@ -78,10 +78,11 @@ impl Connection {
                 return Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, "first frame is not SETTINGS"));
             }
             self.phase = Phase::Ready;
-            self.timers.on_ready();
+            self.on_ready();
             // What our side assumed until now; the peer's frame says it or there is no limit.
             self.peer.max_concurrent_streams = None;
-        } else if settings.ack && self.timers.on_settings_acknowledged() {
+        } else if settings.ack && std::mem::take(&mut self.settings_due) {
+            self.timers.set(Timer::SettingsAck, None);
             self.on_settings_acknowledged();
             return Ok(None);
         } else {

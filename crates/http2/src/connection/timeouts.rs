@@ -1,64 +1,105 @@
-//! The connection's own timers: handshake, SETTINGS acknowledgement, the PING of a graceful shutdown.
+//! The connection's clock: which timers run, and what happens when one fires.
+//!
+//! What moves on every call (octets received, output taken, streams) never touches a timer. Its timers fire at
+//! the earliest time at which something could be late, look, and are set again.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Config, Connection};
+use super::goaway::Shutdown;
+use super::watch::{Look, Watch};
+use super::{Connection, Phase};
 use crate::ErrorCode;
 use crate::error::{Blame, ConnectionError};
 
-/// Points in time at which something is overdue.
-#[derive(Debug)]
-pub(super) struct Timers {
+/// What may be due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
     /// The peer's preface and first SETTINGS.
-    handshake: Option<Instant>,
-    /// Our SETTINGS have not been acknowledged; with or without a timeout.
-    unacknowledged: bool,
-    settings: Option<Instant>,
+    Handshake,
+    /// The acknowledgement of our SETTINGS.
+    SettingsAck,
     /// The PING between the two GOAWAY of a graceful shutdown.
-    drain: Option<Instant>,
+    DrainPing,
+    /// The streams that are open at a graceful shutdown.
+    DrainEnd,
+    /// A look whether the peer was silent, or the answer to a PING.
+    Keepalive,
+    /// A look whether there were streams.
+    Idle,
+    /// The end of the connection's time.
+    Age,
+    /// A look whether the socket takes output.
+    WriteStall,
+    /// A look whether streams get window.
+    StreamStall,
+    /// A look whether memory for reuse is being used.
+    Quiet,
+}
+
+const TIMERS: [Timer; 10] = [
+    Timer::Handshake,
+    Timer::SettingsAck,
+    Timer::DrainPing,
+    Timer::DrainEnd,
+    Timer::Keepalive,
+    Timer::Idle,
+    Timer::Age,
+    Timer::WriteStall,
+    Timer::StreamStall,
+    Timer::Quiet,
+];
+
+/// When each timer fires.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    at: [Option<Instant>; TIMERS.len()],
+    /// The earliest of `at`, which is asked for far more often than changed.
+    next: Option<Instant>,
 }
 
 impl Timers {
-    pub(super) fn new(config: &Config, now: Instant) -> Self {
-        Timers {
-            handshake: config.handshake_timeout.map(|timeout| now + timeout),
-            unacknowledged: true,
-            settings: config.settings_timeout.map(|timeout| now + timeout),
-            drain: None,
-        }
-    }
-
+    #[inline]
     pub(super) fn next(&self) -> Option<Instant> {
-        [self.handshake, self.settings, self.drain].into_iter().flatten().min()
+        self.next
     }
 
-    /// The peer's first SETTINGS have come.
-    pub(super) fn on_ready(&mut self) {
-        self.handshake = None;
+    #[inline]
+    pub(super) fn is_set(&self, timer: Timer) -> bool {
+        self.at[timer as usize].is_some()
     }
 
-    /// False if there was nothing to acknowledge.
-    pub(super) fn on_settings_acknowledged(&mut self) -> bool {
-        self.settings = None;
-        std::mem::take(&mut self.unacknowledged)
+    /// Sets or stops a timer.
+    pub(super) fn set(&mut self, timer: Timer, at: Option<Instant>) {
+        self.at[timer as usize] = at;
+        self.next = self.at.into_iter().flatten().min();
     }
 
-    pub(super) fn set_drain(&mut self, at: Option<Instant>) {
-        self.drain = at;
+    /// Stops the timer if it is due.
+    fn take_due(&mut self, timer: Timer, now: Instant) -> bool {
+        let due = self.at[timer as usize].is_some_and(|at| at <= now);
+        if due {
+            self.set(timer, None);
+        }
+        due
     }
 
     /// The connection is over: nothing can be late any more.
     pub(super) fn clear(&mut self) {
-        self.handshake = None;
-        self.settings = None;
-        self.drain = None;
+        *self = Timers::default();
     }
 }
 
 impl Connection {
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// When to call [`handle_timeout`](Self::handle_timeout). May be in the past, for at once. Changes with
+    /// every other call; ask before waiting.
+    #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        // Output that is there before waiting is output that the socket did not take.
+        if !self.output.is_empty() && self.write_watch_due() {
+            Some(self.received_at)
+        } else {
+            self.timers.next()
+        }
     }
 
     /// To be called when [`next_timeout`](Self::next_timeout) has passed.
@@ -66,22 +107,123 @@ impl Connection {
     /// # Errors
     /// The peer let a timeout pass; as for [`handle_input`](Self::handle_input).
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), ConnectionError> {
-        let due = |timer: Option<Instant>| timer.is_some_and(|at| at <= now);
-        if due(self.timers.drain) {
-            self.finish_graceful_shutdown();
-        }
-        let late = if due(self.timers.handshake) {
-            ConnectionError::new(ErrorCode::NO_ERROR, "handshake not completed in time", Blame::Timeout)
-        } else if due(self.timers.settings) {
-            // RFC 9113, 6.5.3
-            ConnectionError::new(
-                ErrorCode::SETTINGS_TIMEOUT,
-                "SETTINGS not acknowledged in time",
-                Blame::Timeout,
-            )
-        } else {
+        if self.phase == Phase::Over {
             return Ok(());
-        };
-        Err(self.fail(late))
+        }
+        // Each once, so that a timeout of zero cannot hold the caller.
+        for timer in TIMERS {
+            if self.timers.take_due(timer, now) {
+                self.on_timer(timer, now).map_err(|error| self.fail(error))?;
+            }
+        }
+        if !self.output.is_empty() && self.write_watch_due() {
+            self.watch_writes(now);
+        }
+        Ok(())
+    }
+
+    fn on_timer(&mut self, timer: Timer, now: Instant) -> Result<(), ConnectionError> {
+        match timer {
+            Timer::Handshake => {
+                let reason = "handshake not completed in time";
+                return Err(self.late("handshake_timeout", ErrorCode::NO_ERROR, reason));
+            }
+            Timer::SettingsAck => {
+                // RFC 9113, 6.5.3
+                let reason = "SETTINGS not acknowledged in time";
+                return Err(self.late("settings_timeout", ErrorCode::SETTINGS_TIMEOUT, reason));
+            }
+            Timer::DrainPing if self.shutdown == Shutdown::Announced => self.finish_graceful_shutdown(),
+            Timer::DrainEnd if !self.is_drained() => {
+                // wire-rules 77
+                self.counters.add("drain_timeout");
+                return Err(ConnectionError::new(ErrorCode::NO_ERROR, "drain timeout", Blame::Local));
+            }
+            Timer::DrainPing | Timer::DrainEnd | Timer::Keepalive | Timer::StreamStall | Timer::Quiet => {}
+            // wire-rules 77
+            Timer::Age => self.graceful_shutdown(now),
+            Timer::Idle => self.look_for_streams(now),
+            Timer::WriteStall => return self.look_at_writes(now),
+        }
+        Ok(())
+    }
+
+    /// The error of a peer that is late, which is counted.
+    pub(super) fn late(
+        &mut self,
+        name: &'static str,
+        code: ErrorCode,
+        reason: &'static str,
+    ) -> ConnectionError {
+        self.counters.add(name);
+        ConnectionError::new(code, reason, Blame::Timeout)
+    }
+
+    /// What is waited for from the beginning.
+    pub(super) fn set_first_timers(&mut self, now: Instant) {
+        let after = |timeout: Option<Duration>| timeout.and_then(|timeout| now.checked_add(timeout));
+        self.timers.set(Timer::Handshake, after(self.config.handshake_timeout));
+        self.timers.set(Timer::SettingsAck, after(self.config.settings_timeout));
+        self.timers.set(Timer::Age, after(self.config.max_age));
+    }
+
+    /// The handshake is over: what only makes sense on a connection in use begins.
+    pub(super) fn on_ready(&mut self) {
+        self.timers.set(Timer::Handshake, None);
+        if let Some(timeout) = self.config.max_idle {
+            let watch = Watch::new(timeout, self.idle_since_stream(), self.received_at);
+            self.timers.set(Timer::Idle, Some(watch.first()));
+            self.idle_watch = Some(watch);
+        }
+    }
+
+    /// Ends a connection without streams for long enough (wire-rules 77).
+    fn look_for_streams(&mut self, now: Instant) {
+        let seen = self.idle_since_stream();
+        let Some(watch) = &mut self.idle_watch else { return };
+        match watch.look(seen, now) {
+            Look::Again(at) => self.timers.set(Timer::Idle, Some(at)),
+            Look::Stuck => self.graceful_shutdown(now),
+        }
+    }
+
+    /// Changes with every stream; `None` while one is open.
+    fn idle_since_stream(&self) -> Option<u64> {
+        self.streams.is_empty().then(|| u64::from(self.ids.newest().value()))
+    }
+
+    #[inline]
+    fn write_watch_due(&self) -> bool {
+        !self.timers.is_set(Timer::WriteStall)
+            && self.config.write_stall_timeout.is_some()
+            && self.phase != Phase::Over
+    }
+
+    /// Output waits for the socket: from now on it is looked at whether some leaves.
+    fn watch_writes(&mut self, now: Instant) {
+        if let Some(timeout) = self.config.write_stall_timeout {
+            let watch = Watch::new(timeout, Some(self.output.taken()), now);
+            self.timers.set(Timer::WriteStall, Some(watch.first()));
+            self.write_watch = Some(watch);
+        }
+    }
+
+    /// Gives up on a peer that does not read (bug-reports 66, http2-abuse 16).
+    fn look_at_writes(&mut self, now: Instant) -> Result<(), ConnectionError> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        let taken = self.output.taken();
+        let Some(watch) = &mut self.write_watch else { return Ok(()) };
+        match watch.look(Some(taken), now) {
+            Look::Again(at) => {
+                self.timers.set(Timer::WriteStall, Some(at));
+                Ok(())
+            }
+            Look::Stuck => {
+                let reason = "the peer does not read";
+                Err(self.late("write_stall", ErrorCode::NO_ERROR, reason))
+            }
+        }
     }
 }

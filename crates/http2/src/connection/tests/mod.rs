@@ -4,6 +4,7 @@
 mod calls;
 mod flow_control;
 mod header_blocks;
+mod life;
 mod limits;
 mod pair;
 mod random;

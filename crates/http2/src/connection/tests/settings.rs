@@ -110,6 +110,7 @@ fn a_peer_that_never_acknowledges_is_left() {
     // RFC 9113 6.5.3, abuse 10
     let mut scripted = Scripted::before_handshake(Role::Client, Config::client());
     scripted.raw(0x4, 0, 0, &[]).unwrap();
+    scripted.written();
     assert_eq!(scripted.connection.next_timeout(), Some(scripted.now + Duration::from_secs(10)));
     scripted.pass(Duration::from_millis(9_999)).unwrap();
     let error = scripted.pass(Duration::from_millis(1)).unwrap_err();
