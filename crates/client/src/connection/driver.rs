@@ -305,9 +305,8 @@ fn drain_events(state: &mut State, now: Instant, effects: &mut Effects) {
 fn lost(closed: &Closed) -> Error {
     match closed {
         Closed::Finished => Error::new(Phase::Call, "the connection was shut down"),
-        Closed::Protocol(error) => {
-            Error::new(Phase::Call, "the connection broke its protocol").with_source(*error)
-        }
+        // Whose fault it was and which rule was broken is what the caller needs to see first.
+        Closed::Protocol(error) => Error::new(Phase::Call, error.to_string()).with_source(*error),
         Closed::Io(error) => Error::new(Phase::Call, format!("the socket failed: {error}"))
             .with_source(io::Error::new(error.kind(), error.to_string())),
         _ => Error::new(Phase::Call, "the peer closed the connection"),

@@ -19,7 +19,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use peregrine_http2::frame::{
-    Data, FRAME_HEADER_LEN, Frame, GoAway, Ping, RstStream, Setting, Settings, WindowUpdate, seal_block,
+    Data, FRAME_HEADER_LEN, Flags, Frame, FrameHeader, FrameType, GoAway, Ping, RstStream, Setting, Settings,
+    WindowUpdate, seal_block,
 };
 use peregrine_http2::hpack::{Decoder, Encoder};
 use peregrine_http2::{ErrorCode, Field, StreamId};
@@ -325,4 +326,18 @@ pub fn prefixed(flag: u8, len: u32, bytes: &[u8]) -> Vec<u8> {
 /// A DATA frame without padding.
 pub fn data_frame(stream: StreamId, data: &[u8], end_stream: bool) -> Frame<'_> {
     Frame::Data(Data { stream, data, end_stream, padding: None })
+}
+
+/// A frame with any type, flags and payload, such as no codec would make.
+pub fn raw_frame(kind: u8, flags: u8, stream: StreamId, payload: &[u8]) -> Vec<u8> {
+    let header = FrameHeader {
+        len: payload.len() as u32,
+        kind: FrameType::from_wire(kind),
+        flags: Flags(flags),
+        stream,
+    };
+    let mut out = Vec::new();
+    header.encode(&mut out);
+    out.extend_from_slice(payload);
+    out
 }
