@@ -1,6 +1,6 @@
 //! The command line of `cargo xtask`.
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub(crate) enum Command {
     Check { names: Vec<String> },
     /// Run the tests whose id contains one of the filters, or all of them.
     Test { filters: Vec<String>, full: bool },
+    /// Run the named fuzz targets, or all of them, so many minutes each.
+    Fuzz { targets: Vec<String>, minutes: u64 },
     /// Install the pinned tools that the tests need.
     Tools,
     /// Print the usage.
@@ -20,15 +22,21 @@ cargo xtask check [NAME..]          run all checks, or the named ones (`check li
 cargo xtask test [FILTER..] [--full]  run all tests, or those whose id contains a filter: rust, demo, newcomer,
                                     grpcurl, h2spec, interop, interop/tonic, large_unary, load, ...
                                     --full makes soaks long and runs the peers among themselves too
+cargo xtask fuzz [TARGET..] [--minutes N]  run all fuzz targets, or the named ones, N minutes each (default 10)
 cargo xtask tools                   install the pinned tools of the tests into target/tools and stop
 ";
 
 /// Reads the arguments that follow `cargo xtask`.
-pub(crate) fn parse(args: impl Iterator<Item = String>) -> anyhow::Result<Command> {
+pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Command> {
     let mut words = Vec::new();
     let mut full = false;
-    for arg in args {
+    let mut minutes = None;
+    while let Some(arg) = args.next() {
         match arg.as_str() {
+            "--minutes" => {
+                let number = args.next().and_then(|number| number.parse::<u64>().ok());
+                minutes = Some(number.context("`--minutes` needs a whole number")?);
+            }
             "--full" => full = true,
             "-h" | "--help" => return Ok(Command::Help),
             flag if flag.starts_with('-') => {
@@ -44,7 +52,11 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> anyhow::Result<Comman
     if full && command != "test" {
         bail!("`--full` belongs to `cargo xtask test`");
     }
+    if minutes.is_some() && command != "fuzz" {
+        bail!("`--minutes` belongs to `cargo xtask fuzz`");
+    }
     match command.as_str() {
+        "fuzz" => Ok(Command::Fuzz { targets: words, minutes: minutes.unwrap_or(FUZZ_MINUTES) }),
         "check" => Ok(Command::Check { names: words }),
         "test" => Ok(Command::Test { filters: words, full }),
         "tools" if words.is_empty() => Ok(Command::Tools),
@@ -52,6 +64,9 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> anyhow::Result<Comman
         other => bail!("unknown command `{other}`; `cargo xtask help` lists the commands"),
     }
 }
+
+/// How long a fuzz target runs if nobody says otherwise.
+const FUZZ_MINUTES: u64 = 10;
 
 #[cfg(test)]
 mod tests {
@@ -65,6 +80,14 @@ mod tests {
     fn filters_and_full_go_to_test() {
         let expected = Command::Test { filters: vec!["interop".into()], full: true };
         assert_eq!(parse_line("test interop --full").unwrap(), expected);
+    }
+
+    #[test]
+    fn fuzz_takes_targets_and_minutes() {
+        let expected = Command::Fuzz { targets: vec!["frames".into()], minutes: 3 };
+        assert_eq!(parse_line("fuzz frames --minutes 3").unwrap(), expected);
+        assert!(parse_line("fuzz --minutes").is_err());
+        assert!(parse_line("test --minutes 3").unwrap_err().to_string().contains("xtask fuzz"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod args;
 mod check;
+mod fuzz;
 mod process;
 mod report;
 mod source;
@@ -38,6 +39,7 @@ fn run() -> anyhow::Result<bool> {
     match command {
         Command::Check { names } => check::run(&workspace, &names),
         Command::Test { filters, full } => suite::run(&workspace, &filters, full),
+        Command::Fuzz { targets, minutes } => fuzz::run(&workspace, &targets, minutes),
         Command::Tools => Ok(tools::install_all(&workspace)),
         Command::Help => {
             say(args::HELP);
