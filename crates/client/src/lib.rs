@@ -22,6 +22,7 @@ mod channel;
 mod connection;
 mod error;
 
+pub use peregrine_http2::{LimitConfig as Limits, Rate};
 pub use peregrine_transport::net::{IntoTarget, Target, TargetError};
 
 pub use crate::call::{

@@ -15,6 +15,7 @@
 //! | [`error`] | failures before a status exists |
 //! | [`message`] | the 5-byte prefix, incoming and outgoing buffers |
 //! | [`metadata`] | user header fields |
+//! | [`observe`] | what happens below the calls |
 //! | [`status`] | how a call ended |
 //! | [`stream`] | sources of messages |
 //!
@@ -28,6 +29,7 @@ pub mod deadline;
 pub mod error;
 pub mod message;
 pub mod metadata;
+pub mod observe;
 mod report;
 pub mod status;
 pub mod stream;
@@ -40,5 +42,6 @@ pub use crate::codec::{BytesCodec, Codec, DecodeError, DecodeLimits, EncodeError
 pub use crate::error::{Error, Phase};
 pub use crate::message::EncodeBuf;
 pub use crate::metadata::{InvalidMetadata, MetadataMap, MetadataValue};
+pub use crate::observe::Observe;
 pub use crate::status::{Code, Status};
 pub use crate::stream::{Sender, Stream, channel, iter, unfold};

@@ -107,13 +107,14 @@ mod include;
 pub mod rt;
 
 pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Target, TargetError};
+pub use peregrine_core::observe::{self, Observe};
 pub use peregrine_core::stream::{Receiver, pipe};
 pub use peregrine_core::{
     BytesCodec, CallOptions, Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest,
     InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, Phase, Request, Response,
     Sender, ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
-pub use peregrine_server::{Execution, IntoListener, Server, ShutdownReport};
+pub use peregrine_server::{Execution, IntoListener, Limits, Rate, Server, ShutdownReport};
 #[cfg(feature = "health")]
 pub use peregrine_services::health;
 #[cfg(feature = "reflection")]

@@ -1,4 +1,6 @@
-//! The server as users write it.
+//! The server as users write it. `connection` has the settings of connections.
+
+mod connection;
 
 use std::future::{Future, pending};
 use std::io;

@@ -15,6 +15,8 @@ mod options;
 mod router;
 pub mod service;
 
+pub use peregrine_http2::{LimitConfig as Limits, Rate};
+
 pub use self::builder::{IntoListener, Server};
 pub use self::listen::ShutdownReport;
 pub use self::options::Execution;

@@ -1,6 +1,10 @@
 //! What a server may be told, with the defaults.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use peregrine_core::Observe;
+use peregrine_http2::LimitConfig;
 
 /// Settings of a server, read once when it starts.
 #[derive(Clone, Debug)]
@@ -14,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) handshake_timeout: Duration,
     pub(crate) shutdown_grace: Duration,
     pub(crate) execution: Execution,
+    pub(crate) limits: LimitConfig,
+    pub(crate) observer: Option<Arc<dyn Observe>>,
 }
 
 impl Default for Options {
@@ -28,6 +34,8 @@ impl Default for Options {
             handshake_timeout: Duration::from_secs(10),
             shutdown_grace: Duration::from_secs(30),
             execution: Execution::Auto,
+            limits: LimitConfig::default(),
+            observer: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`mod@pipe`] | an in-memory connection that can be cut, filled up, and sliced into chosen pieces |
 //! | [`peer`] | an HTTP/2 client, or server, that says whatever the test tells it to, legal or not |
+//! | [`Recorder`] | an observer that writes down what it hears |
 //! | [`runtime`] | runs a test in virtual time or on several threads, with a leak check at its end |
 //! | [`service`] | a gRPC service without generated code whose calls do what their request asks for |
 //! | [`serving`] | a server in the same runtime, reached through pipes |
@@ -18,6 +19,7 @@
 mod counting_allocator;
 pub mod peer;
 pub mod pipe;
+mod recorder;
 pub mod runtime;
 pub mod service;
 pub mod serving;
@@ -25,6 +27,7 @@ pub mod serving;
 pub use self::counting_allocator::CountingAllocator;
 pub use self::peer::{Peer, PeerConfig, Received, Reply, ServerPeer};
 pub use self::pipe::{PipeEnd, Slicing, pipe};
+pub use self::recorder::Recorder;
 pub use self::runtime::{LeakCheck, on_threads, settle, virtual_time};
 pub use self::service::{Counts, Journal, TestService};
 pub use self::serving::{Served, serve};

@@ -4,7 +4,7 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 use peregrine_http2::{Config, Connection, Event, OpenError, Role, StreamKey};
-use peregrine_transport::driver::Endpoint;
+use peregrine_transport::driver::{Closed, Endpoint};
 
 use crate::fields;
 
@@ -94,5 +94,5 @@ impl Endpoint for Asking {
         self.leaving
     }
 
-    fn on_closed(&mut self) {}
+    fn on_closed(&mut self, _closed: &Closed) {}
 }

@@ -4,7 +4,7 @@ use std::task::Context;
 use std::time::Instant;
 
 use peregrine_http2::{Config, Connection, ErrorCode, Event, Role, StreamError, StreamKey};
-use peregrine_transport::driver::Endpoint;
+use peregrine_transport::driver::{Closed, Endpoint};
 
 use crate::fields;
 
@@ -109,5 +109,5 @@ impl Endpoint for Replying {
         self.connection.is_drained()
     }
 
-    fn on_closed(&mut self) {}
+    fn on_closed(&mut self, _closed: &Closed) {}
 }

@@ -206,10 +206,10 @@ impl<C: Codec<A>, A: Send + 'static> Outgoing for OneRequest<C, A> {
 
 #[cfg(test)]
 mod tests {
-    use peregrine_core::PeerAddr;
     use peregrine_http2::Config;
 
     use super::*;
+    use crate::connection::Observed;
 
     #[test]
     fn a_call_that_moved_before_its_first_place_was_noted_stays_where_it_is() {
@@ -218,7 +218,7 @@ mod tests {
         let started = |index| {
             let now = std::time::Instant::now();
             let connection =
-                SharedConnection::new(Config::client(), PeerAddr::Unknown, runtime.handle().clone(), now);
+                SharedConnection::new(Config::client(), Observed::by_nobody(), runtime.handle().clone(), now);
             Started { connection, id: CallId::from_parts(index, 0) }
         };
         let place = |call: &StreamCall| call.lock().as_ref().map(|(_, id)| *id);

@@ -1,19 +1,22 @@
-//! Settings of a [`Channel`], each with its default.
+//! Settings of a [`Channel`], each with its default. `connection` has those of its connections.
+
+mod connection;
 
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use peregrine_core::message::DEFAULT_MAX_RECEIVE;
-use peregrine_core::{CallOptions, Error, Phase};
+use peregrine_core::{CallOptions, Error, Observe, Phase};
 use peregrine_transport::net::{Target, TargetError};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Channel;
 use super::connector::Connector;
 use super::subchannel::{Config, Subchannel};
-use crate::error;
+use crate::{Limits, error};
 
 /// What this library calls itself (wire-rules 17).
 const USER_AGENT: &str = concat!("grpc-rust-peregrine/", env!("CARGO_PKG_VERSION"));
@@ -43,6 +46,8 @@ pub struct ChannelBuilder {
     stream_window: u32,
     connection_window: u32,
     max_header_list_size: u32,
+    limits: Limits,
+    observer: Option<Arc<dyn Observe>>,
 }
 
 impl ChannelBuilder {
@@ -57,6 +62,8 @@ impl ChannelBuilder {
             stream_window: STREAM_WINDOW,
             connection_window: CONNECTION_WINDOW,
             max_header_list_size: MAX_HEADER_LIST,
+            limits: Limits::default(),
+            observer: None,
         }
     }
 
@@ -168,6 +175,8 @@ impl ChannelBuilder {
             stream_window: self.stream_window,
             connection_window: self.connection_window,
             max_header_list_size: self.max_header_list_size,
+            limits: self.limits,
+            observer: self.observer,
         };
         Ok(Channel { subchannel: Subchannel::new(config) })
     }

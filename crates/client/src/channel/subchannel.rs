@@ -13,10 +13,13 @@
 //! `TransientFailure` fails at once with the reason (wire-rules 96), unless it waits for ready; then it waits for
 //! the end of the backoff and starts the next attempt.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use peregrine_core::{CallOptions, Error, PeerAddr};
+use peregrine_core::observe::{ConnectionInfo, Side};
+use peregrine_core::{CallOptions, Error, Observe, PeerAddr};
+use peregrine_http2::LimitConfig;
 use peregrine_transport::net::Target;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
@@ -25,8 +28,8 @@ use tokio::task::AbortHandle;
 
 use super::backoff;
 use super::connector::{Connector, Opened};
-use crate::connection::SharedConnection;
 use crate::connection::driver::Driver;
+use crate::connection::{Observed, SharedConnection};
 use crate::error;
 
 /// How long the peer may take for its SETTINGS once the socket is open; the connect timeout ends it too.
@@ -44,6 +47,8 @@ pub(super) struct Config {
     pub(super) stream_window: u32,
     pub(super) connection_window: u32,
     pub(super) max_header_list_size: u32,
+    pub(super) limits: LimitConfig,
+    pub(super) observer: Option<Arc<dyn Observe>>,
 }
 
 /// The connection to one endpoint.
@@ -53,6 +58,8 @@ pub(super) struct Subchannel {
     state: Mutex<State>,
     /// Told of every change of state.
     changed: Notify,
+    /// Connections made so far.
+    opened: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -72,7 +79,12 @@ enum State {
 
 impl Subchannel {
     pub(super) fn new(config: Config) -> Arc<Self> {
-        Arc::new(Self { config: Arc::new(config), state: Mutex::new(State::Idle), changed: Notify::new() })
+        Arc::new(Self {
+            config: Arc::new(config),
+            state: Mutex::new(State::Idle),
+            changed: Notify::new(),
+            opened: AtomicU64::new(0),
+        })
     }
 
     /// The connection, if there is one already.
@@ -233,7 +245,7 @@ impl Attempt {
     async fn live<IO: AsyncRead + AsyncWrite + Unpin>(&mut self, stream: IO, peer: PeerAddr) {
         let silence = self.config.connect_timeout.saturating_sub(self.begun.elapsed()).min(START_TIMEOUT);
         let engine = engine_config(&self.config, silence);
-        let connection = SharedConnection::new(engine, peer, Handle::current(), now());
+        let connection = SharedConnection::new(engine, self.observed(peer), Handle::current(), now());
         let mut driver = Driver::new(stream, Arc::clone(&connection));
         if let Err((error, closed)) = driver.start(silence).await {
             let error = if error.peer().is_none() { error.with_peer(&self.config.target) } else { error };
@@ -250,6 +262,12 @@ impl Attempt {
             subchannel.on_lost(&connection);
         }
         driver.take_leave(&closed).await;
+    }
+
+    fn observed(&self, peer: PeerAddr) -> Observed {
+        // Without a channel nobody counts on.
+        let opened = self.subchannel.upgrade().map_or(0, |all| all.opened.fetch_add(1, Ordering::Relaxed));
+        Observed::new(self.config.observer.clone(), ConnectionInfo::new(Side::Client, opened + 1, peer))
     }
 
     fn report_failure(&mut self, error: Error) {
@@ -278,6 +296,7 @@ fn engine_config(config: &Config, silence: Duration) -> peregrine_http2::Config 
     engine.connection_window_size = config.connection_window;
     engine.max_header_list_size = config.max_header_list_size;
     engine.handshake_timeout = Some(silence);
+    engine.limits = config.limits.clone();
     engine.hash_seed = backoff::random();
     engine
 }

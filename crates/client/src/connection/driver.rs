@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use peregrine_core::observe::{ConnectionEvent, EndedBy};
 use peregrine_core::{Error, PeerAddr, Phase};
 use peregrine_http2::ConnectionError;
 use peregrine_transport::driver::{Closed, ReadBuffer, poll_write_output};
@@ -46,11 +47,14 @@ pub(crate) struct Driver<IO> {
     armed: Option<Instant>,
     /// The other tasks had their chance since output came up.
     has_yielded: bool,
+    /// The observer knows that no more calls are taken.
+    is_leave_told: bool,
     is_closed: bool,
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
     pub(crate) fn new(io: IO, shared: Arc<SharedConnection>) -> Self {
+        shared.observed.connection(&ConnectionEvent::Opened);
         Self {
             io,
             shared,
@@ -60,6 +64,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
             sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
             armed: None,
             has_yielded: false,
+            is_leave_told: false,
             is_closed: false,
         }
     }
@@ -72,13 +77,14 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
     pub(crate) async fn start(&mut self, silence: Duration) -> Result<(), (Error, Closed)> {
         let Err(closed) = poll_fn(|cx| self.poll_turn(cx, Until::Ready)).await else {
             self.first = Vec::new();
+            self.shared.observed.connection(&ConnectionEvent::Ready);
             return Ok(());
         };
         let mut error = handshake::diagnose(&closed, &self.first, silence);
         if *self.shared.peer() != PeerAddr::Unknown {
             error = error.with_peer(self.shared.peer());
         }
-        self.close(&error);
+        self.close(&error, &closed);
         Err((error, closed))
     }
 
@@ -88,7 +94,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
             Ok(()) => Closed::Finished,
             Err(closed) => closed,
         };
-        self.close(&lost(&closed).with_peer(self.shared.peer()));
+        self.close(&lost(&closed).with_peer(self.shared.peer()), &closed);
         closed
     }
 
@@ -166,6 +172,10 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
         }
         drop(guard);
         self.effects.run();
+        if !self.is_leave_told && !shared.accepts_calls() {
+            self.is_leave_told = true;
+            self.tell_going_away();
+        }
         self.arm(next, cx);
         Poll::Pending
     }
@@ -253,13 +263,27 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
 
 impl<IO> Driver<IO> {
     /// Ends the calls that are left, with `error` as their cause.
-    fn close(&mut self, error: &Error) {
+    fn close(&mut self, error: &Error, closed: &Closed) {
         self.is_closed = true;
         let mut state = self.shared.lock();
         self.shared.accepts_calls.store(false, Ordering::Release);
         state.on_closed(error, &mut self.effects);
+        let words = if self.shared.observed.is_wanted() { state.peers_last_words() } else { None };
         drop(state);
         self.effects.run();
+        self.shared.observed.closed(closed, words.as_deref());
+    }
+
+    /// Not under the lock: what the observer does is the user's business.
+    fn tell_going_away(&self) {
+        if self.shared.observed.is_wanted() {
+            let words = self.shared.lock().peers_last_words();
+            let (by, reason) = match &words {
+                Some(words) => (EndedBy::Peer, words.as_str()),
+                None => (EndedBy::Local, "the channel is gone"),
+            };
+            self.shared.observed.connection(&ConnectionEvent::GoingAway { by, reason });
+        }
     }
 }
 
@@ -267,7 +291,7 @@ impl<IO> Drop for Driver<IO> {
     fn drop(&mut self) {
         if !self.is_closed {
             let error = Error::new(Phase::Call, "the runtime that drove the connection has ended");
-            self.close(&error.with_peer(self.shared.peer()));
+            self.close(&error.with_peer(self.shared.peer()), &Closed::Finished);
         }
     }
 }

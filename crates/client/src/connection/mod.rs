@@ -13,6 +13,7 @@
 //! | `effects` | what is done once the lock is released |
 //! | `handshake` | what a peer that is no gRPC server said instead |
 //! | `message_target` | where codecs write |
+//! | `observed` | what an observer hears |
 //! | `request_head`, `response_head` | header blocks both ways |
 //! | `response` | the states of a response |
 //! | `state` | what the mutex guards, and what events do to it |
@@ -25,6 +26,7 @@ pub(crate) mod driver;
 mod effects;
 mod handshake;
 mod message_target;
+mod observed;
 mod request_head;
 mod response;
 mod response_head;
@@ -48,6 +50,7 @@ pub(crate) use self::calls::CallId;
 use self::effects::Effects;
 pub(crate) use self::message_target::MessageTarget;
 use self::message_target::WriteError;
+pub(crate) use self::observed::Observed;
 pub(crate) use self::request_head::{RequestHead, Timeout};
 use self::response::End;
 pub(crate) use self::response::Fate;
@@ -64,7 +67,7 @@ pub(crate) struct SharedConnection {
     /// False as soon as no new call can go on this connection. Written under the lock; read without it by the
     /// channel, which picks another connection then.
     accepts_calls: AtomicBool,
-    peer: PeerAddr,
+    observed: Observed,
     /// The runtime that drives the connection; request streams are pumped there too.
     runtime: Handle,
 }
@@ -114,12 +117,12 @@ pub(crate) trait Outgoing: Send {
 }
 
 impl SharedConnection {
-    pub(crate) fn new(config: Config, peer: PeerAddr, runtime: Handle, now: Instant) -> Arc<Self> {
+    pub(crate) fn new(config: Config, observed: Observed, runtime: Handle, now: Instant) -> Arc<Self> {
         let engine = Connection::new(Role::Client, config, now);
         Arc::new(Self {
             state: Mutex::new(State::new(engine)),
             accepts_calls: AtomicBool::new(true),
-            peer,
+            observed,
             runtime,
         })
     }
@@ -134,7 +137,7 @@ impl SharedConnection {
     }
 
     pub(crate) fn peer(&self) -> &PeerAddr {
-        &self.peer
+        &self.observed.info.peer
     }
 
     /// Lets the calls in progress finish, then closes. Done when the last handle of a channel is gone.
@@ -259,7 +262,7 @@ impl SharedConnection {
 impl fmt::Debug for SharedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedConnection")
-            .field("peer", &self.peer)
+            .field("peer", &self.peer())
             .field("accepts_calls", &self.accepts_calls())
             .finish_non_exhaustive()
     }

@@ -242,6 +242,11 @@ impl State {
         }
     }
 
+    /// What the peer's GOAWAY said, if it sent one.
+    pub(super) fn peers_last_words(&self) -> Option<String> {
+        self.go_away.as_ref().map(GoAway::describe)
+    }
+
     /// The earliest instant at which the driver has something to do without input.
     pub(super) fn next_timeout(&mut self) -> Option<Instant> {
         let calls = &self.calls;

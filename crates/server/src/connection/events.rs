@@ -38,7 +38,9 @@ impl Serving {
                 None => self.refused.retain(|(refused, _)| *refused != stream),
             },
             Event::Writable { stream } => self.on_writable(stream),
+            Event::Settings => self.on_settings(),
             // A client that goes away still wants the replies to what it asked (bug-reports 51).
+            Event::GoAway { code, debug, .. } => self.on_go_away(code, debug),
             _ => {}
         }
     }

@@ -11,6 +11,7 @@
 mod call;
 mod deadlines;
 mod events;
+mod observed;
 mod run;
 mod spawned;
 
@@ -19,9 +20,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
-use peregrine_core::{DecodeLimits, PeerAddr};
+use peregrine_core::DecodeLimits;
+use peregrine_core::observe::{ConnectionEvent, ConnectionInfo, EndedBy};
 use peregrine_http2::{Connection, Event, Head, StreamKey};
-use peregrine_transport::driver::Endpoint;
+use peregrine_transport::driver::{Closed, Endpoint};
 
 use self::call::{Call, SpareSlots};
 use self::deadlines::Deadlines;
@@ -42,7 +44,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct Serving {
     shared: Arc<Shared>,
-    peer: PeerAddr,
+    info: ConnectionInfo,
     /// Lent to the port of a call while that is polled; here at any other time.
     wire: Option<Box<Wire>>,
     /// By the engine's stream index.
@@ -59,6 +61,8 @@ pub(crate) struct Serving {
     cut_calls: Arc<AtomicUsize>,
     /// The connection has ended by itself: whatever it still holds was given up by the client.
     closed: bool,
+    /// The client's first SETTINGS have come.
+    is_ready: bool,
     shutting_down: bool,
     /// A call asked for its messages to leave at once ([`Sender::flush`](peregrine_core::Sender::flush)).
     flush_requested: bool,
@@ -69,15 +73,15 @@ pub(crate) struct Serving {
 impl Serving {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        peer: PeerAddr,
+        info: ConnectionInfo,
         connection: Connection,
         mailbox: Arc<Mailbox>,
         cut_calls: Arc<AtomicUsize>,
     ) -> Self {
-        Self {
+        let serving = Self {
             wire: Some(Box::new(Wire::new(connection, shared.options.max_send_message_size))),
             slots: SpareSlots::default(),
-            peer,
+            info,
             calls: Vec::new(),
             wakers: Vec::new(),
             deadlines: Deadlines::default(),
@@ -86,11 +90,14 @@ impl Serving {
             mail: Mail::default(),
             cut_calls,
             closed: false,
+            is_ready: false,
             shutting_down: false,
             flush_requested: false,
             polls: 0,
             shared,
-        }
+        };
+        serving.observe(&ConnectionEvent::Opened);
+        serving
     }
 
     fn wire(&mut self) -> &mut Wire {
@@ -129,6 +136,7 @@ impl Serving {
         if !self.shutting_down {
             self.shutting_down = true;
             self.wire().connection.graceful_shutdown(now);
+            self.observe(&ConnectionEvent::GoingAway { by: EndedBy::Local, reason: "shutting down" });
         }
     }
 }
@@ -175,8 +183,9 @@ impl Endpoint for Serving {
     }
 
     // wire-rules 81
-    fn on_closed(&mut self) {
+    fn on_closed(&mut self, closed: &Closed) {
         self.closed = true;
+        self.observe_closed(closed);
         self.cancel_all();
     }
 }
@@ -187,6 +196,7 @@ impl Drop for Serving {
             && !self.closed
         {
             self.cut_calls.fetch_add(wire.connection.open_streams(), Ordering::Relaxed);
+            self.observe(&ConnectionEvent::Closed { by: EndedBy::Local, reason: "cut" });
         }
         self.cancel_all();
     }

@@ -31,7 +31,7 @@ impl Serving {
             body,
             inbox: inbox.clone(),
             deadline: call.deadline,
-            peer: &self.peer,
+            peer: &self.info.peer,
             limits: &shared.limits,
         };
         // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.

@@ -12,6 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_core::Stream;
+use peregrine_core::observe::{ConnectionInfo, Side};
 use peregrine_core::{Error, PeerAddr, Phase};
 use peregrine_http2::{Config, Connection, Role};
 use peregrine_transport::driver;
@@ -123,7 +124,8 @@ impl Acceptor {
         let mailbox = Arc::new(Mailbox::default());
         let entry = self.registry.add(&mailbox);
         let cut_calls = Arc::clone(&self.cut_calls);
-        let mut serving = Serving::new(Arc::clone(&self.shared), peer, connection, mailbox, cut_calls);
+        let info = ConnectionInfo::new(Side::Server, entry.id(), peer);
+        let mut serving = Serving::new(Arc::clone(&self.shared), info, connection, mailbox, cut_calls);
         self.tasks.spawn(async move {
             // The entry leaves the registry with the task, however that ends.
             let _entry = entry;
@@ -139,6 +141,7 @@ impl Acceptor {
         config.initial_window_size = options.initial_stream_window;
         config.connection_window_size = options.initial_connection_window;
         config.handshake_timeout = Some(options.handshake_timeout);
+        config.limits = options.limits.clone();
         config.hash_seed = self.seeds.hash_one(self.registry.opened());
         config
     }

@@ -24,6 +24,13 @@ pub(super) struct Entry {
     registry: Arc<Registry>,
 }
 
+impl Entry {
+    /// The connection's number, from 1.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+}
+
 impl Drop for Entry {
     fn drop(&mut self) {
         self.registry.lock().open.remove(&self.id);

@@ -10,6 +10,7 @@ mod deadlines;
 mod heads;
 mod limits;
 mod metadata;
+mod observe;
 mod panics;
 mod routing;
 mod runtimes;

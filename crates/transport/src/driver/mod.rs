@@ -10,11 +10,11 @@
 //! 3. run the calls that were woken;
 //! 4. write everything.
 
+mod closed;
 mod read_buffer;
 mod write;
 
 use std::future::poll_fn;
-use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -23,6 +23,7 @@ use peregrine_http2::{Connection, ConnectionError, Event};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Sleep;
 
+pub use self::closed::Closed;
 pub use self::read_buffer::ReadBuffer;
 pub use self::write::poll_write_output;
 
@@ -54,21 +55,7 @@ pub trait Endpoint {
 
     /// The connection is over. Output that is left still goes out, within a bound; nothing else happens any more,
     /// so whatever hangs on a stream can be let go.
-    fn on_closed(&mut self);
-}
-
-/// Why a connection ended.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Closed {
-    /// Everything that had to be said was said: a graceful shutdown ended, or the peer closed between calls.
-    Finished,
-    /// The peer closed its side of the socket.
-    PeerClosed,
-    /// The peer broke the protocol; a GOAWAY with the reason was sent.
-    Protocol(ConnectionError),
-    /// The socket failed.
-    Io(io::Error),
+    fn on_closed(&mut self, closed: &Closed);
 }
 
 /// Turns before other tasks of the runtime get their chance.
@@ -91,7 +78,7 @@ where
     let mut turn = Turn::new();
     let mut sleep = pin!(tokio::time::sleep_until(clock().into()));
     let closed = poll_fn(|cx| turn.poll(io.as_mut(), endpoint, sleep.as_mut(), cx)).await;
-    endpoint.on_closed();
+    endpoint.on_closed(&closed);
     if !matches!(closed, Closed::Io(_)) {
         write::close(io, endpoint.connection()).await;
     }

@@ -1,0 +1,60 @@
+//! What an observer hears of a connection. Nothing is gathered without one, and nothing is told under the lock.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use peregrine_core::Observe;
+use peregrine_core::observe::{ConnectionEvent, ConnectionInfo, EndedBy, LimitHit, Side};
+use peregrine_http2::Blame;
+use peregrine_transport::driver::Closed;
+
+/// A connection as its observer knows it.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    pub(super) info: ConnectionInfo,
+    observer: Option<Arc<dyn Observe>>,
+}
+
+impl Observed {
+    pub(crate) fn new(observer: Option<Arc<dyn Observe>>, info: ConnectionInfo) -> Self {
+        Self { info, observer }
+    }
+
+    /// A connection that nobody hears of.
+    #[cfg(test)]
+    pub(crate) fn by_nobody() -> Self {
+        Self::new(None, ConnectionInfo::new(Side::Client, 1, peregrine_core::PeerAddr::Unknown))
+    }
+
+    /// Whether somebody listens.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.observer.is_some()
+    }
+
+    pub(super) fn connection(&self, event: &ConnectionEvent<'_>) {
+        self.tell(|observer| observer.connection(&self.info, event));
+    }
+
+    /// `words` are those of the peer's GOAWAY, if it sent one.
+    pub(super) fn closed(&self, closed: &Closed, words: Option<&str>) {
+        self.tell(|observer| {
+            if let Closed::Protocol(error) = closed
+                && error.blame() == Blame::Limit
+            {
+                observer.limit(&LimitHit::new(error.reason(), Side::Client, &self.info.peer, 1));
+            }
+            let (by, reason) = match (closed, words) {
+                (Closed::Finished, Some(words)) => (EndedBy::Peer, words.into()),
+                _ => closed.observed(),
+            };
+            observer.connection(&self.info, &ConnectionEvent::Closed { by, reason: &reason });
+        });
+    }
+
+    /// The observer is the user's code: its panic must not take the connection along.
+    fn tell(&self, tell: impl FnOnce(&dyn Observe)) {
+        if let Some(observer) = &self.observer {
+            let _panic = catch_unwind(AssertUnwindSafe(|| tell(&**observer)));
+        }
+    }
+}
