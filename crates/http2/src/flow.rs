@@ -118,6 +118,18 @@ impl RecvWindow {
     pub(crate) fn available(&self) -> usize {
         self.window.available()
     }
+
+    /// The signed value.
+    #[cfg(test)]
+    pub(crate) fn value(&self) -> i32 {
+        self.window.value()
+    }
+
+    /// What the peer could send if everything were released and announced.
+    #[cfg(test)]
+    pub(crate) fn size(&self) -> u32 {
+        self.size
+    }
 }
 
 /// The peer sent more than its window: FLOW_CONTROL_ERROR (6.9.1).

@@ -132,6 +132,12 @@ impl Memo {
         self.table = Vec::new();
     }
 
+    /// Heap octets in use.
+    #[cfg(test)]
+    pub(crate) fn footprint(&self) -> usize {
+        self.footprint + self.entries.capacity() * size_of::<Entry>() + self.table.capacity()
+    }
+
     fn find_hashed(&mut self, kind: BlockKind, block: &[u8]) -> Option<Arc<Head>> {
         let hash = seeded_hash(self.seed, block);
         let mut slot = hash as usize % TABLE;

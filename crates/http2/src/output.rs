@@ -197,6 +197,12 @@ impl Output {
         }
     }
 
+    /// Heap octets in use.
+    #[cfg(test)]
+    pub(crate) fn footprint(&self) -> usize {
+        self.bytes.capacity() + self.linked + self.links.capacity() * size_of::<(usize, Bytes)>()
+    }
+
     #[inline]
     fn fill_header(&mut self, header_at: usize, stream: StreamId, payload: usize, flags: Flags) {
         let header = FrameHeader { len: payload as u32, kind: FrameType::Data, flags, stream };

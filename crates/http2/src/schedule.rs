@@ -48,6 +48,12 @@ impl Schedule {
         }
     }
 
+    /// Heap octets in use.
+    #[cfg(test)]
+    pub(crate) fn footprint(&self) -> usize {
+        self.ring.capacity() * size_of::<StreamKey>()
+    }
+
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.ring.len()

@@ -44,6 +44,7 @@ impl Connection {
         self.shutdown = Shutdown::Announced;
         self.write_goaway(StreamId::MAX, ErrorCode::NO_ERROR, b"");
         Ping { ack: false, payload: DRAIN_PING }.encode(self.output.frames());
+        self.drain_ping_out = true;
         self.timers.set(Timer::DrainPing, now.checked_add(self.config.drain_ping_timeout));
     }
 
@@ -55,10 +56,10 @@ impl Connection {
     }
 
     /// Takes the acknowledgement of the PING of [`graceful_shutdown`](Self::graceful_shutdown), if it is
-    /// that.
+    /// that. One that comes after the wait for it was given up is ours all the same.
     pub(super) fn on_drain_pong(&mut self, payload: [u8; 8]) -> bool {
-        let ours = self.shutdown == Shutdown::Announced && payload == DRAIN_PING;
-        if ours {
+        let ours = payload == DRAIN_PING && std::mem::take(&mut self.drain_ping_out);
+        if ours && self.shutdown == Shutdown::Announced {
             self.finish_graceful_shutdown();
         }
         ours

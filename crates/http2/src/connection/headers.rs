@@ -29,6 +29,14 @@ pub(super) struct PartialBlock {
     frames: u32,
 }
 
+impl PartialBlock {
+    /// Heap octets in use.
+    #[cfg(test)]
+    pub(super) fn footprint(&self) -> usize {
+        size_of::<Self>() + self.block.capacity()
+    }
+}
+
 /// A complete block.
 struct Arrived<'b> {
     stream: StreamId,

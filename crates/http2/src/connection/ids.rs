@@ -148,6 +148,13 @@ impl StreamIds {
         self.skipped.shrink_to_fit();
     }
 
+    /// Heap octets in use.
+    #[cfg(test)]
+    pub(super) fn footprint(&self) -> usize {
+        self.skipped.capacity() * size_of::<(StreamId, StreamId)>()
+            + self.reset.capacity() * size_of::<(StreamId, ResetBy)>()
+    }
+
     #[cfg(test)]
     pub(super) fn set_next(&mut self, next: StreamId) {
         self.next = Some(next);

@@ -19,7 +19,6 @@ mod input;
 mod keepalive;
 mod ping_policy;
 mod settings;
-mod stall;
 mod timeouts;
 mod watch;
 
@@ -36,9 +35,7 @@ use self::goaway::Shutdown;
 use self::headers::PartialBlock;
 use self::ids::StreamIds;
 pub use self::keepalive::Keepalive;
-use self::keepalive::Pulse;
 pub use self::ping_policy::PingPolicy;
-use self::ping_policy::PingWatch;
 use self::settings::{DEFAULT_TABLE_SIZE, DEFAULT_WINDOW_SIZE, PeerSettings};
 use self::timeouts::{Timer, Timers};
 use self::watch::Watch;
@@ -65,6 +62,8 @@ pub struct Connection {
     config: Config,
     phase: Phase,
     shutdown: Shutdown,
+    /// The PING between the two GOAWAY of our shutdown has not come back; it may after the second one.
+    drain_ping_out: bool,
     /// From the peer's GOAWAY.
     peer_last_stream: Option<StreamId>,
     peer: PeerSettings,
@@ -73,10 +72,6 @@ pub struct Connection {
     timers: Timers,
     /// When octets arrived last; before that, when the connection began.
     received_at: Instant,
-    /// Timers that only run on connections in use are stopped.
-    asleep: bool,
-    pulse: Option<Pulse>,
-    pings: PingWatch,
     idle_watch: Option<Watch>,
     write_watch: Option<Watch>,
     limits: Limits,
@@ -128,14 +123,12 @@ impl Connection {
                 Role::Server => Phase::AwaitPreface,
             },
             shutdown: Shutdown::Serving,
+            drain_ping_out: false,
             peer_last_stream: None,
             peer: PeerSettings::new(),
             settings_due: true,
             timers: Timers::default(),
             received_at: now,
-            asleep: false,
-            pulse: None,
-            pings: PingWatch::default(),
             idle_watch: None,
             write_watch: None,
             limits: Limits::new(&config.limits, now),
@@ -207,8 +200,7 @@ impl Connection {
         &self.counters
     }
 
-    /// Gives memory kept for reuse back to the allocator. Called by the connection itself when
-    /// [`Config::trim_after`] has passed in silence.
+    /// Gives memory kept for reuse back to the allocator; for connections that have gone quiet.
     pub fn trim(&mut self) {
         self.output.trim();
         self.memo.trim();

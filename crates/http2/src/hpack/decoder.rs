@@ -98,6 +98,12 @@ impl Decoder {
         self.update_due
     }
 
+    /// Heap octets in use.
+    #[cfg(test)]
+    pub(crate) fn footprint(&self) -> usize {
+        self.table.footprint() + self.name.capacity() + self.value.capacity()
+    }
+
     /// Dynamic table size updates (RFC 7541, 6.3), which only the start of a block may hold (4.2).
     #[inline]
     fn read_size_updates(&mut self, reader: &mut Reader<'_>) -> Result<(), HpackError> {

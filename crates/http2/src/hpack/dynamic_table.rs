@@ -93,6 +93,12 @@ impl DynamicTable {
         self.evict_to(max_size)
     }
 
+    /// Heap octets in use.
+    #[cfg(test)]
+    pub(super) fn footprint(&self) -> usize {
+        self.log.capacity() + self.entries.capacity() * size_of::<Entry>()
+    }
+
     fn insert_from(
         &mut self,
         name_len: usize,

@@ -187,6 +187,12 @@ impl Encoder {
         }
     }
 
+    /// Heap octets in use.
+    #[cfg(test)]
+    pub(crate) fn footprint(&self) -> usize {
+        self.table.footprint() + self.hashes.capacity() * size_of::<EntryHash>()
+    }
+
     fn encode_literal(&self, field: Field<'_>, known: Option<&KnownName>, form: Literal, out: &mut Vec<u8>) {
         let index =
             known.and_then(KnownName::index).or_else(|| self.find_name(field.name, known)).unwrap_or(0);

@@ -84,6 +84,24 @@ impl SendQueue {
         self.0.take().is_some_and(|parts| parts.first_sent > 0)
     }
 
+    /// Heap octets in use.
+    #[cfg(test)]
+    pub(crate) fn footprint(&self) -> usize {
+        self.0.as_ref().map_or(0, |parts| {
+            size_of::<Parts>()
+                + parts.bytes.capacity()
+                + parts
+                    .chunks
+                    .iter()
+                    .chain(parts.links.iter().map(|(_, link)| link))
+                    .map(Bytes::len)
+                    .sum::<usize>()
+                + parts.chunks.capacity() * size_of::<Bytes>()
+                + parts.links.capacity() * size_of::<(usize, Bytes)>()
+                + parts.writes.capacity() * size_of::<usize>()
+        })
+    }
+
     fn free_if_empty(&mut self) {
         if self.is_empty() {
             self.0 = None;

@@ -17,8 +17,6 @@ pub(crate) struct Stream {
     /// In the ring of `schedule`.
     pub(crate) scheduled: bool,
     pub(crate) waiting: Waiting,
-    /// How often in a row `connection::stall` found data in the queue and none sent.
-    pub(crate) unmoved: u8,
     /// Client: the request was HEAD, so `content-length` promises nothing (RFC 9110, 9.3.2).
     pub(crate) bodiless: bool,
     /// What we may send.
@@ -94,7 +92,6 @@ impl Store {
             recv,
             scheduled: false,
             waiting: Waiting::No,
-            unmoved: 0,
             bodiless: false,
             send_window: Window::new(send_window),
             recv_window: RecvWindow::new(recv_window),
@@ -154,10 +151,17 @@ impl Store {
         self.ids.clear();
     }
 
-    /// Entries there is memory for.
+    /// Heap octets in use.
     #[cfg(test)]
-    pub(crate) fn capacity(&self) -> usize {
-        self.entries.capacity()
+    pub(crate) fn footprint(&self) -> usize {
+        let waiting = |stream: &Stream| {
+            let trailers = stream.trailers.as_ref().map_or(0, |head| size_of::<Head>() + head.footprint());
+            stream.queue.footprint() + trailers
+        };
+        self.entries.capacity() * size_of::<Stream>()
+            + self.entries.iter().map(waiting).sum::<usize>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.ids.slots.capacity() * size_of::<(StreamId, u32)>()
     }
 
     /// Gives memory back if no stream is open.

@@ -1,5 +1,5 @@
 //! Tests of the whole machine. [`scripted`] plays one frame at a time against one connection, [`pair`] joins
-//! two.
+//! two, [`pairs`] joins two and does random things to them.
 
 mod calls;
 mod flow_control;
@@ -7,7 +7,7 @@ mod header_blocks;
 mod life;
 mod limits;
 mod pair;
-mod random;
+mod pairs;
 mod rules;
 mod scripted;
 mod settings;
@@ -23,7 +23,7 @@ use crate::{ErrorCode, Field, Head, StreamId, StreamKey};
 enum Seen {
     Headers { stream: StreamKey, head: Arc<Head>, end_stream: bool },
     HeadersTooLarge { stream: StreamKey, size: usize, limit: usize },
-    Data { stream: StreamKey, data: Vec<u8>, end_stream: bool },
+    Data { data: Vec<u8>, end_stream: bool },
     Trailers { stream: StreamKey, head: Arc<Head> },
     Reset { stream: StreamKey, code: ErrorCode, initiator: Initiator },
     Writable { stream: StreamKey },
@@ -40,9 +40,7 @@ impl From<Event<'_>> for Seen {
             Event::HeadersTooLarge { stream, size, limit, .. } => {
                 Seen::HeadersTooLarge { stream, size, limit }
             }
-            Event::Data { stream, data, end_stream } => {
-                Seen::Data { stream, data: data.to_vec(), end_stream }
-            }
+            Event::Data { data, end_stream, .. } => Seen::Data { data: data.to_vec(), end_stream },
             Event::Trailers { stream, head } => Seen::Trailers { stream, head },
             Event::Reset { stream, code, initiator } => Seen::Reset { stream, code, initiator },
             Event::Writable { stream } => Seen::Writable { stream },

@@ -94,13 +94,6 @@ impl Pair {
         pair
     }
 
-    /// Nothing is on its way or about to be.
-    pub(super) fn is_quiet(&self) -> bool {
-        [&self.client, &self.server]
-            .iter()
-            .all(|end| end.incoming.is_empty() && end.connection.output_len() == 0)
-    }
-
     /// Moves up to `most` octets each way and parses them.
     pub(super) fn step(&mut self, most: usize) -> Happened {
         self.now += Duration::from_millis(1);

@@ -49,8 +49,7 @@ fn a_server_ends_in_two_steps() {
 
 #[test]
 fn a_client_that_never_answers_the_ping_cannot_hold_up_the_shutdown() {
-    let mut scripted =
-        Scripted::server(Config { write_stall_timeout: None, trim_after: None, ..Config::server() });
+    let mut scripted = Scripted::server(Config { write_stall_timeout: None, ..Config::server() });
     scripted.request(1, true);
     scripted.connection.graceful_shutdown(scripted.now);
     scripted.connection.graceful_shutdown(scripted.now);
@@ -59,6 +58,22 @@ fn a_client_that_never_answers_the_ping_cannot_hold_up_the_shutdown() {
     scripted.pass(Duration::from_secs(5)).unwrap();
     assert_eq!(scripted.written_goaway().0, 1);
     assert_eq!(scripted.connection.next_timeout(), None);
+}
+
+#[test]
+fn the_answer_to_the_ping_of_a_shutdown_is_nobodys_business_however_late() {
+    let mut scripted = Scripted::server(Config::server());
+    scripted.request(1, true);
+    scripted.connection.graceful_shutdown(scripted.now);
+    let frames = scripted.written();
+    let ping = frames.last().unwrap();
+    scripted.pass(Duration::from_secs(5)).unwrap();
+    assert_eq!(scripted.written_goaway().0, 1);
+    let seen = scripted.raw(0x6, 0x1, 0, &ping.payload).unwrap();
+    assert!(seen.is_empty(), "{seen:?}");
+    // A second one answers nothing of ours.
+    let seen = scripted.raw(0x6, 0x1, 0, &ping.payload).unwrap();
+    assert!(matches!(seen[..], [Seen::Pong { .. }]), "{seen:?}");
 }
 
 #[test]
