@@ -40,6 +40,8 @@ impl Asking {
     pub fn new(scheme: &str, authority: &str, seed: u64, now: Instant) -> Result<Self, OpenError> {
         let mut config = Config::client();
         config.hash_seed = seed;
+        // Measuring the path takes PINGs.
+        config.adaptive_windows = None;
         let mut connection = Connection::new(Role::Client, config, now);
         let head = [(":method", "GET"), (":scheme", scheme), (":authority", authority), (":path", "/")];
         let stream = connection.open(fields(&head), true)?;
