@@ -5,9 +5,11 @@
 //! | `plan` | options, deadline and retries, the same for all shapes |
 //! | `single` | calls with one response: unary and client streaming |
 //! | `streaming` | calls with a stream of responses: server streaming and bidi |
+//! | `bidi_request` | the request stream of a bidi call, through all starts of the call |
 //! | `pump` | from a source of messages into the connection |
 //! | `replay` | a server-streaming call that is made again |
 
+mod bidi_request;
 mod plan;
 mod pump;
 mod replay;

@@ -17,7 +17,7 @@ use crate::connection::{
 };
 use crate::error;
 
-/// Starts of a call on connections that went away before the peer looked at it.
+/// Starts of a call on connections that went away before the peer looked at any call.
 const MAX_MISSED: u32 = 5;
 
 /// A call between its making and its start.
@@ -30,8 +30,31 @@ pub(super) struct Plan<'a> {
     deadline: Option<CallDeadline>,
     /// Whether time has passed since the call was made, so that the time left has to be measured.
     has_waited: bool,
+    starts: Starts,
+}
+
+/// How often a call was started in vain, with the certainty that the peer has not worked on it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Starts {
     missed: u32,
     was_refused: bool,
+}
+
+impl Starts {
+    /// Whether a call that failed so is started again.
+    pub(super) fn allow_another(&mut self, fate: Fate) -> bool {
+        match fate {
+            Fate::Unknown => false,
+            // wire-rules 67: once.
+            Fate::Refused => !std::mem::replace(&mut self.was_refused, true),
+            // wire-rules 75, bug-reports 55
+            Fate::Missed => {
+                self.missed += 1;
+                self.missed <= MAX_MISSED
+            }
+            Fate::Late => true,
+        }
+    }
 }
 
 /// A call that is on its way.
@@ -59,16 +82,8 @@ impl<'a> Plan<'a> {
         {
             return Err(deadline.exceeded("the call was made"));
         }
-        let plan = Self {
-            channel,
-            path,
-            metadata,
-            options,
-            deadline,
-            has_waited: false,
-            missed: 0,
-            was_refused: false,
-        };
+        let plan =
+            Self { channel, path, metadata, options, deadline, has_waited: false, starts: Starts::default() };
         Ok((plan, message))
     }
 
@@ -79,8 +94,9 @@ impl<'a> Plan<'a> {
         metadata: MetadataMap,
         options: CallOptions,
         deadline: Option<CallDeadline>,
+        starts: Starts,
     ) -> Self {
-        Self { channel, path, metadata, options, deadline, has_waited: true, missed: 1, was_refused: true }
+        Self { channel, path, metadata, options, deadline, has_waited: true, starts }
     }
 
     pub(super) fn channel(&self) -> &'a Channel {
@@ -101,6 +117,10 @@ impl<'a> Plan<'a> {
 
     pub(super) fn deadline(&self) -> Option<CallDeadline> {
         self.deadline
+    }
+
+    pub(super) fn starts(&self) -> Starts {
+        self.starts
     }
 
     /// Longest request message in bytes.
@@ -134,8 +154,8 @@ impl<'a> Plan<'a> {
                 Ok(id) => return Ok(Started { connection: opener.into_connection(), id }),
                 Err(StartError::Failed(status)) => return Err(status),
                 // The connection said goodbye since it was handed out (bug-reports 53).
-                Err(StartError::Gone) if self.starts_again(Fate::Missed) => {}
-                Err(StartError::Gone) => {
+                Err(StartError::Gone(fate)) if self.starts_again(fate) => {}
+                Err(StartError::Gone(_)) => {
                     return Err(Status::unavailable("the peer keeps closing new connections"));
                 }
             }
@@ -145,16 +165,7 @@ impl<'a> Plan<'a> {
     /// Whether a call that failed so is started again.
     pub(super) fn starts_again(&mut self, fate: Fate) -> bool {
         self.has_waited = true;
-        match fate {
-            Fate::Unknown => false,
-            // wire-rules 67: once.
-            Fate::Refused => !std::mem::replace(&mut self.was_refused, true),
-            // wire-rules 75, bug-reports 55
-            Fate::Missed => {
-                self.missed += 1;
-                self.missed <= MAX_MISSED
-            }
-        }
+        self.starts.allow_another(fate)
     }
 
     async fn connection(&mut self) -> Result<Arc<SharedConnection>, Status> {

@@ -25,11 +25,20 @@ use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, SharedConnecti
 /// between two polls is no reason to flush.
 const MESSAGES_PER_POLL: usize = 256;
 
-/// Pumps the request stream of one call.
+/// Messages kept for another start, and their bytes as encoded. A refusal takes one round trip; a call that has sent
+/// more by then is not made again.
+const MAX_KEPT: usize = 64;
+const MAX_KEPT_BYTES: usize = 64 * 1024;
+
+/// Pumps the request stream of one call into one connection.
 pub(super) struct Pump<C, A> {
     connection: Arc<SharedConnection>,
     id: CallId,
     limit: usize,
+    /// What the source gave so far; `None` once that is too much to be sent again.
+    kept: Option<Kept<A>>,
+    /// Messages of `kept` written on this connection.
+    rewritten: usize,
     /// Something was written that the driver has not been told of.
     has_unflushed: bool,
     /// The request is complete, or the call is over.
@@ -37,37 +46,61 @@ pub(super) struct Pump<C, A> {
     codec: PhantomData<fn(&A) -> C>,
 }
 
+/// What was taken from a source, to be sent again if the peer refuses the call (wire-rules 67, 75).
+#[derive(Debug)]
+pub(super) struct Kept<A> {
+    messages: Vec<A>,
+    bytes: usize,
+    /// The source has no more.
+    is_all: bool,
+}
+
+impl<A> Default for Kept<A> {
+    fn default() -> Self {
+        Self { messages: Vec::new(), bytes: 0, is_all: false }
+    }
+}
+
 impl<C: Codec<A>, A> Pump<C, A> {
-    /// For messages of at most `limit` bytes.
-    pub(super) fn new(started: &Started, limit: usize) -> Self {
+    /// For messages of at most `limit` bytes. Those of `kept` come before those of the source.
+    pub(super) fn new(started: &Started, limit: usize, kept: Kept<A>) -> Self {
         Self {
             connection: Arc::clone(&started.connection),
             id: started.id,
             limit,
+            kept: Some(kept),
+            rewritten: 0,
             has_unflushed: false,
             is_done: false,
             codec: PhantomData,
         }
     }
 
-    /// Ready once the request is complete or the call is over; the source is dropped then.
+    /// What another start has to send first, unless it is too much.
+    pub(super) fn take_kept(&mut self) -> Option<Kept<A>> {
+        self.kept.take()
+    }
+
+    /// Whether another start is possible.
+    pub(super) fn can_start_again(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Ready once the request is complete, the source is dropped then, or the call is over.
     pub(super) fn poll<S: Stream<Item = A>>(
         &mut self,
-        mut source: Pin<&mut Option<S>>,
+        source: Pin<&mut Option<S>>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        if source.is_none() {
+        if self.is_done {
             return Poll::Ready(());
         }
         let pumped = match self.connection.poll_writable(self.id, cx.waker()) {
-            Writable::Now => self.poll_messages(source.as_mut(), cx),
+            Writable::Now => self.poll_messages(source, cx),
             Writable::Later => Poll::Pending,
             Writable::Never => Poll::Ready(()),
         };
-        if pumped.is_ready() {
-            self.is_done = true;
-            source.set(None);
-        }
+        self.is_done = pumped.is_ready();
         pumped
     }
 
@@ -77,14 +110,13 @@ impl<C: Codec<A>, A> Pump<C, A> {
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         for _ in 0..MESSAGES_PER_POLL {
-            let Some(stream) = source.as_mut().as_pin_mut() else { return Poll::Ready(()) };
-            match stream.poll_next(cx) {
-                Poll::Ready(Some(message)) => match self.write(&message, cx) {
-                    Writable::Now => {}
-                    Writable::Later => return Poll::Pending,
-                    Writable::Never => return Poll::Ready(()),
-                },
+            let writable = match self.poll_message(source.as_mut(), cx) {
+                Poll::Ready(Some(writable)) => writable,
                 Poll::Ready(None) => {
+                    source.set(None);
+                    if let Some(kept) = &mut self.kept {
+                        kept.is_all = true;
+                    }
                     self.connection.end_request(self.id);
                     return Poll::Ready(());
                 }
@@ -94,27 +126,71 @@ impl<C: Codec<A>, A> Pump<C, A> {
                     }
                     return Poll::Pending;
                 }
+            };
+            // The connection flushes by itself when there is no room for more.
+            self.has_unflushed = writable == Writable::Now;
+            match writable {
+                Writable::Now => {}
+                Writable::Later => return Poll::Pending,
+                Writable::Never => return Poll::Ready(()),
             }
         }
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 
-    fn write(&mut self, message: &A, cx: &mut Context<'_>) -> Writable {
-        let written = self
-            .connection
-            .write_message(self.id, self.limit, cx.waker(), |target| C::encode(message, target));
-        match written {
-            Ok(writable) => {
-                // The connection flushes by itself when there is no room for more.
-                self.has_unflushed = writable == Writable::Now;
-                writable
+    /// Writes the next message, if there is one; `None` at the end of the source.
+    fn poll_message<S: Stream<Item = A>>(
+        &mut self,
+        source: Pin<&mut Option<S>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Writable>> {
+        if let Some(kept) = self.kept.take() {
+            if let Some(message) = kept.messages.get(self.rewritten) {
+                self.rewritten += 1;
+                let (writable, _) = self.write(message, cx);
+                self.kept = Some(kept);
+                return Poll::Ready(Some(writable));
             }
-            Err(status) => {
-                // wire-rules 44, B3
-                self.connection.fail(self.id, status);
-                Writable::Never
+            let is_all = kept.is_all;
+            self.kept = Some(kept);
+            if is_all {
+                return Poll::Ready(None);
             }
+        }
+        let Some(source) = source.as_pin_mut() else { return Poll::Ready(None) };
+        source.poll_next(cx).map(|message| {
+            let message = message?;
+            let (writable, len) = self.write(&message, cx);
+            self.keep(message, len);
+            Some(writable)
+        })
+    }
+
+    fn write(&self, message: &A, cx: &mut Context<'_>) -> (Writable, usize) {
+        let mut len = 0;
+        let written = self.connection.write_message(self.id, self.limit, cx.waker(), |target| {
+            let encoded = C::encode(message, target);
+            len = target.message_len();
+            encoded
+        });
+        let writable = written.unwrap_or_else(|status| {
+            // wire-rules 44, B3
+            self.connection.fail(self.id, status);
+            Writable::Never
+        });
+        (writable, len)
+    }
+
+    /// Keeps a message, also one that was not written because the call was over: it is no longer in the source.
+    fn keep(&mut self, message: A, len: usize) {
+        let Some(kept) = &mut self.kept else { return };
+        kept.bytes = kept.bytes.saturating_add(len);
+        if kept.messages.len() < MAX_KEPT && kept.bytes <= MAX_KEPT_BYTES {
+            kept.messages.push(message);
+            self.rewritten += 1;
+        } else {
+            self.kept = None;
         }
     }
 }

@@ -1,29 +1,29 @@
 //! A server-streaming call that is made again because the peer certainly did not process it (wire-rules 67, 75).
 //!
-//! Its caller holds a [`Streaming`](peregrine_core::Streaming) already, so the second start runs on a task of its
-//! own and continues the same response stream.
+//! Its caller holds a [`Streaming`](peregrine_core::Streaming) already, so a later start runs on a task of its own
+//! and continues the same response stream.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use peregrine_core::call::{InboxOwner, SharedInbox};
-use peregrine_core::codec::EncodeError;
 use peregrine_core::{CallOptions, Codec, MetadataMap, Status};
 use tokio::runtime::Handle;
 
-use super::plan::Plan;
-use super::streaming::ResponseStream;
+use super::plan::{Plan, Starts};
+use super::streaming::{OneRequest, ResponseStream};
 use crate::channel::Channel;
-use crate::connection::{CallDeadline, MessageTarget, NewSink, Outgoing, Replay};
+use crate::connection::{CallDeadline, Fate, Replay};
 
-/// What a second start needs, less the message.
+/// What another start needs, less the message.
 pub(super) struct ServerStreamingReplay<C, A> {
     channel: Channel,
     path: Box<str>,
     metadata: MetadataMap,
     options: CallOptions,
     deadline: Option<CallDeadline>,
+    starts: Starts,
     response: ResponseStream,
     message: PhantomData<fn(A) -> C>,
 }
@@ -36,6 +36,7 @@ impl<C: Codec<A>, A: Send + 'static> ServerStreamingReplay<C, A> {
             metadata: plan.metadata().clone(),
             options: plan.options(),
             deadline: plan.deadline(),
+            starts: plan.starts(),
             response,
             message: PhantomData,
         }
@@ -56,8 +57,9 @@ impl<C: Codec<A>, A: Send + 'static> Ready<C, A> {
     async fn start(self, mut unfinished: Unfinished) {
         let Self { call, message } = self;
         let response = call.response;
-        let mut plan = Plan::again(&call.channel, &call.path, call.metadata, call.options, call.deadline);
-        let mut outgoing = Again::<C, A> { message, response: response.clone(), codec: PhantomData };
+        let mut plan =
+            Plan::again(&call.channel, &call.path, call.metadata, call.options, call.deadline, call.starts);
+        let mut outgoing = OneRequest::<C, A>::new(&plan, message, response.clone());
         if response.inbox.is_abandoned() {
             return;
         }
@@ -75,10 +77,12 @@ impl<C: Codec<A>, A: Send + 'static> Ready<C, A> {
 }
 
 impl<C: Codec<A>, A: Send + 'static> Replay for Ready<C, A> {
-    fn again(self: Box<Self>, refusal: Status) {
+    fn again(mut self: Box<Self>, refusal: Status, fate: Fate) {
         let inbox = Arc::clone(&self.call.response.inbox);
         let unfinished = Unfinished { inbox, status: refusal, is_started: false };
-        if let Ok(runtime) = Handle::try_current() {
+        if self.call.starts.allow_another(fate)
+            && let Ok(runtime) = Handle::try_current()
+        {
             runtime.spawn(self.start(unfinished));
         }
     }
@@ -90,11 +94,12 @@ impl<C, A> fmt::Debug for Ready<C, A> {
     }
 }
 
-/// Ends the response stream if the second start does not come about, be it that the runtime ends first.
-struct Unfinished {
-    inbox: Arc<SharedInbox>,
-    status: Status,
-    is_started: bool,
+/// Ends the response stream if another start does not come about, be it that the runtime ends first.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    pub(super) inbox: Arc<SharedInbox>,
+    pub(super) status: Status,
+    pub(super) is_started: bool,
 }
 
 impl Drop for Unfinished {
@@ -102,22 +107,5 @@ impl Drop for Unfinished {
         if !self.is_started {
             self.inbox.finish(Some(self.status.clone()));
         }
-    }
-}
-
-/// The request of the second start; there is no third.
-struct Again<C, A> {
-    message: A,
-    response: ResponseStream,
-    codec: PhantomData<fn() -> C>,
-}
-
-impl<C: Codec<A>, A: Send> Outgoing for Again<C, A> {
-    fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
-        C::encode(&self.message, target)
-    }
-
-    fn sink(&mut self) -> NewSink {
-        self.response.sink(None)
     }
 }

@@ -14,7 +14,7 @@ use peregrine_http2::Head;
 
 use super::SENDER_CAPACITY;
 use super::plan::{Plan, Started};
-use super::pump::{Pump, StreamedRequest};
+use super::pump::{Kept, Pump, StreamedRequest};
 use crate::channel::Channel;
 use crate::connection::{Body, CallId, MessageTarget, NewSink, Outgoing, Reply, SharedConnection, metadata};
 
@@ -55,7 +55,9 @@ where
 /// Calls a method with a stream of requests and one response.
 ///
 /// The future takes messages from the stream as the peer's window allows and is woken when the response is complete;
-/// the stream is dropped as soon as the call is over. Dropped itself, it cancels the call.
+/// the stream is dropped as soon as the call is over. Dropped itself, it cancels the call. A call that the peer
+/// certainly did not process is made again on its own (wire-rules 67, 75), unless more than 64 messages or 64 KiB
+/// had been sent by then.
 ///
 /// # Errors
 /// As for [`unary`].
@@ -74,16 +76,22 @@ where
     let mut source = pin!(Some(source));
     let max_response = plan.max_response();
     let mut outgoing = StreamedRequest::new(|| NewSink::Single { max_response });
-    let started = plan.start(&mut outgoing, false).await?;
-    let mut pump = Pump::<C, A>::new(&started, plan.max_request());
-    let mut pending = PendingReply::new(started);
-    let reply = poll_fn(|cx| {
-        let _is_done = pump.poll(source.as_mut(), cx);
-        Pin::new(&mut pending).poll(cx)
-    });
-    match reply.await {
-        Reply::Received { head, body, trailers } => decode::<C, B>(&pending.connection, body, head, trailers),
-        Reply::Failed(failure) => Err(failure.status),
+    let mut kept = Kept::default();
+    loop {
+        let started = plan.start(&mut outgoing, false).await?;
+        let mut pump = Pump::<C, A>::new(&started, plan.max_request(), kept);
+        let mut pending = PendingReply::new(started);
+        let reply = poll_fn(|cx| {
+            let _is_done = pump.poll(source.as_mut(), cx);
+            Pin::new(&mut pending).poll(cx)
+        });
+        kept = match (reply.await, pump.take_kept()) {
+            (Reply::Received { head, body, trailers }, _) => {
+                return decode::<C, B>(&pending.connection, body, head, trailers);
+            }
+            (Reply::Failed(failure), Some(kept)) if plan.starts_again(failure.fate) => kept,
+            (Reply::Failed(failure), _) => return Err(failure.status),
+        };
     }
 }
 

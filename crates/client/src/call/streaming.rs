@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
@@ -15,8 +14,9 @@ use peregrine_core::stream::pipe;
 use peregrine_core::{Codec, DecodeLimits, MethodDescriptor, Request, Sender, Status, Streaming};
 
 use super::SENDER_CAPACITY;
+use super::bidi_request::{BidiRequest, Verdict};
 use super::plan::{Plan, Started};
-use super::pump::{Pump, StreamedRequest};
+use super::pump::StreamedRequest;
 use super::replay::ServerStreamingReplay;
 use crate::channel::Channel;
 use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, Replay, SharedConnection, StreamSink};
@@ -25,7 +25,7 @@ use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, Replay, Shared
 ///
 /// Ends when the request is queued, without waiting for the peer: what the peer answers, an error at once included,
 /// comes out of the [`Streaming`]. Dropping that cancels the call. A call that the peer certainly did not process is
-/// made again once on its own (wire-rules 67, 75).
+/// made again on its own (wire-rules 67, 75).
 ///
 /// # Errors
 /// The call could not be started: no connection, no time, or a message that cannot be sent.
@@ -41,12 +41,7 @@ where
 {
     let (mut plan, message) = Plan::new(channel, method.path, request)?;
     let response = ResponseStream::new(&plan);
-    let mut outgoing = OneRequest::<C, A> {
-        message: Some(message),
-        replay: Some(ServerStreamingReplay::new(&plan, response.clone())),
-        response: response.clone(),
-        codec: PhantomData,
-    };
+    let mut outgoing = OneRequest::<C, A>::new(&plan, message, response.clone());
     let started = plan.start(&mut outgoing, true).await?;
     response.call.place_first(started);
     Ok(Streaming::new::<C>(response.inbox, DecodeLimits::default()))
@@ -55,8 +50,10 @@ where
 /// Calls a method with a stream of requests and a stream of responses.
 ///
 /// Ends when the call is queued, without waiting for the peer. Requests flow whether or not responses are read: a
-/// source that has all its messages ready is taken in at once, any other is pumped by a task on the connection's
-/// runtime. The source is dropped as soon as the call is over; dropping the [`Streaming`] cancels the call.
+/// source that has messages ready is taken in at once, and what is not ready yet is pumped by a task on the
+/// connection's runtime. The source is dropped as soon as the call is over; dropping the [`Streaming`] cancels the
+/// call. A call that the peer certainly did not process is made again as for
+/// [`client_streaming`](super::client_streaming).
 ///
 /// # Errors
 /// The call could not be started: no connection, or no time.
@@ -73,16 +70,14 @@ where
 {
     let (mut plan, source) = Plan::new(channel, method.path, request)?;
     let response = ResponseStream::new(&plan);
-    let mut outgoing = StreamedRequest::new(|| response.sink(None));
+    let verdict = Arc::new(Verdict::default());
+    let mut outgoing = StreamedRequest::new(|| response.sink(Some(verdict.awaited_by(&response.inbox))));
     let started = plan.start(&mut outgoing, false).await?;
-    let mut pump = Pump::<C, A>::new(&started, plan.max_request());
     let runtime = started.connection.runtime().clone();
+    let request = BidiRequest::<C, A>::new(&plan, &started, response.clone(), verdict);
     response.call.place_first(started);
     let responses = Streaming::new::<C>(response.inbox, DecodeLimits::default());
-    let mut pumping = Box::pin(async move {
-        let mut source = pin!(Some(source));
-        poll_fn(|cx| pump.poll(source.as_mut(), cx)).await;
-    });
+    let mut pumping = Box::pin(request.run(source));
     let is_done = poll_fn(|cx| Poll::Ready(pumping.as_mut().poll(cx).is_ready())).await;
     if !is_done {
         runtime.spawn(pumping);
@@ -133,7 +128,7 @@ impl ResponseStream {
     }
 }
 
-/// Where a streaming call runs. It may move to another connection once.
+/// Where a streaming call runs. It moves to another connection if the peer has not processed it.
 #[derive(Default)]
 pub(super) struct StreamCall {
     place: Mutex<Option<(Arc<SharedConnection>, CallId)>>,
@@ -180,11 +175,22 @@ impl fmt::Debug for StreamCall {
 
 /// The request of a server-streaming call. Once written it moves into the replay, which the connection keeps until
 /// the peer answers.
-struct OneRequest<C, A> {
+pub(super) struct OneRequest<C, A> {
     message: Option<A>,
     replay: Option<ServerStreamingReplay<C, A>>,
     response: ResponseStream,
     codec: PhantomData<fn() -> C>,
+}
+
+impl<C: Codec<A>, A: Send + 'static> OneRequest<C, A> {
+    pub(super) fn new(plan: &Plan<'_>, message: A, response: ResponseStream) -> Self {
+        Self {
+            message: Some(message),
+            replay: Some(ServerStreamingReplay::new(plan, response.clone())),
+            response,
+            codec: PhantomData,
+        }
+    }
 }
 
 impl<C: Codec<A>, A: Send + 'static> Outgoing for OneRequest<C, A> {

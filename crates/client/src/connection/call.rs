@@ -90,8 +90,8 @@ pub(crate) struct CallFailure {
 
 /// A refused call that can be made again. It holds the request, and where the response goes.
 pub(crate) trait Replay: fmt::Debug + Send {
-    /// Makes the call again, once, on a task of its own. `refusal` is what it ends with if that is impossible.
-    fn again(self: Box<Self>, refusal: Status);
+    /// Makes the call again if its `fate` allows it, on a task of its own. `refusal` is what it ends with otherwise.
+    fn again(self: Box<Self>, refusal: Status, fate: Fate);
 }
 
 /// When a call has to be over (wire-rules 16, 71, 98).

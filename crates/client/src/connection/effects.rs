@@ -6,13 +6,14 @@ use std::task::Waker;
 use peregrine_core::Status;
 
 use super::call::Replay;
+use super::response::Fate;
 
 /// Gathered under the lock, run without it. Allocates only when it gathers something; the driver keeps one.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     wakers: Vec<Waker>,
     /// Calls that the peer refused and that can be made again, each with the status they end with if that fails.
-    replays: Vec<(Box<dyn Replay>, Status)>,
+    replays: Vec<(Box<dyn Replay>, Status, Fate)>,
     /// Requests that will not be needed again.
     spent: Vec<Box<dyn Replay>>,
 }
@@ -26,8 +27,8 @@ impl Effects {
         self.wakers.extend(wakers);
     }
 
-    pub(super) fn replay(&mut self, replay: Box<dyn Replay>, refusal: Status) {
-        self.replays.push((replay, refusal));
+    pub(super) fn replay(&mut self, replay: Box<dyn Replay>, refusal: Status, fate: Fate) {
+        self.replays.push((replay, refusal, fate));
     }
 
     pub(super) fn drop_later(&mut self, replay: Option<Box<dyn Replay>>) {
@@ -45,8 +46,8 @@ impl Effects {
         for waker in self.wakers.drain(..) {
             waker.wake();
         }
-        for (replay, refusal) in self.replays.drain(..) {
-            replay.again(refusal);
+        for (replay, refusal, fate) in self.replays.drain(..) {
+            replay.again(refusal, fate);
         }
         self.spent.clear();
     }

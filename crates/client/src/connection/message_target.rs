@@ -17,6 +17,8 @@ pub(crate) struct MessageTarget<'c> {
     /// The stream, once it is open.
     stream: Option<StreamKey>,
     limit: usize,
+    /// Bytes of the message, once the codec has said so.
+    len: usize,
 }
 
 #[derive(Debug)]
@@ -56,12 +58,12 @@ impl<'c> MessageTarget<'c> {
         head: &'c RequestHead<'c>,
         limit: usize,
     ) -> Self {
-        Self { stage: Stage::Unopened { engine, blocks, head }, stream: None, limit }
+        Self { stage: Stage::Unopened { engine, blocks, head }, stream: None, limit, len: 0 }
     }
 
     /// Writes to a stream that is open.
     pub(super) fn on_stream(engine: &'c mut Connection, stream: StreamKey, limit: usize) -> Self {
-        Self { stage: Stage::Ready { engine, stream }, stream: Some(stream), limit }
+        Self { stage: Stage::Ready { engine, stream }, stream: Some(stream), limit, len: 0 }
     }
 
     /// Opens the stream without a message, for calls whose messages come later.
@@ -86,6 +88,11 @@ impl<'c> MessageTarget<'c> {
                 Ok(())
             }
         }
+    }
+
+    /// Bytes of the message that the codec has begun.
+    pub(crate) fn message_len(&self) -> usize {
+        self.len
     }
 
     /// Commits what the codec wrote; `encoded` is what it returned. The first value is the stream, if it is open.
@@ -113,6 +120,7 @@ impl EncodeTarget for MessageTarget<'_> {
             // wire-rules 44
             return Err(EncodeError::too_large(len, limit));
         }
+        self.len = len;
         self.open()?;
         match std::mem::replace(&mut self.stage, Stage::Spent) {
             Stage::Ready { engine, stream } => match engine.write_data(stream, PREFIX_LEN + len) {

@@ -76,7 +76,7 @@ pub(crate) struct SharedConnection {
 #[derive(Debug)]
 pub(crate) enum StartError {
     /// The connection takes no more calls; nothing was sent.
-    Gone,
+    Gone(Fate),
     /// The call failed.
     Failed(Status),
 }
@@ -299,7 +299,7 @@ impl Opener {
         let mut guard = shared.lock();
         let state = &mut *guard;
         if !shared.accepts_calls() || state.engine.is_going_away() {
-            return Poll::Ready(Err(StartError::Gone));
+            return Poll::Ready(Err(StartError::Gone(state.missed())));
         }
         if !state.queue.is_turn(self.ticket) || !state.engine.can_open() {
             state.queue.wait(&mut self.ticket, cx.waker());
@@ -320,7 +320,10 @@ impl Opener {
                 if let Some(stream) = stream {
                     state.engine.reset(stream, ErrorCode::CANCEL);
                 }
-                Err(error.into())
+                Err(match error {
+                    WriteError::Gone => StartError::Gone(state.missed()),
+                    WriteError::Failed(status) => StartError::Failed(status),
+                })
             }
             (None, Ok(())) => Err(StartError::Failed(Status::internal("the codec wrote no message"))),
         };
@@ -350,15 +353,6 @@ impl Drop for Opener {
         drop(state);
         if let Some(next) = next {
             next.wake();
-        }
-    }
-}
-
-impl From<WriteError> for StartError {
-    fn from(error: WriteError) -> Self {
-        match error {
-            WriteError::Gone => Self::Gone,
-            WriteError::Failed(status) => Self::Failed(status),
         }
     }
 }

@@ -72,15 +72,18 @@ pub(super) struct End {
     pub(super) fate: Fate,
 }
 
-/// Whether a failed call may have had an effect at the peer (wire-rules 67, 75).
+/// Whether a failed call may have had an effect at the peer (wire-rules 67, 75; bug-reports 55).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fate {
     /// It may have.
     Unknown,
     /// The peer refused this one call (REFUSED_STREAM): it may be made again once.
     Refused,
-    /// The connection went away before the peer looked at the call: it belongs on the next one.
+    /// The connection went away before the peer looked at this call or at any other.
     Missed,
+    /// The connection went away before the peer looked at this call, but it had served others: it belongs on the
+    /// next one, however often that happens, since each time others have been served.
+    Late,
 }
 
 impl End {

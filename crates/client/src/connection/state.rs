@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use peregrine_core::message::Encoding;
 use peregrine_core::{Error, MetadataMap, Status};
-use peregrine_http2::{Connection, ErrorCode, Event, Initiator, StreamKey};
+use peregrine_http2::{Connection, ErrorCode, Event, Initiator, StreamId, StreamKey};
 
 use super::call::{Body, Call, CallFailure, NewSink, Reply, SingleSink, Sink, StreamSink};
 use super::calls::{CallId, Calls};
@@ -36,11 +36,14 @@ pub(super) struct State {
     spare: Vec<Body>,
     /// What the peer's GOAWAY said.
     go_away: Option<GoAway>,
+    /// The peer has begun to answer a call.
+    has_answered: bool,
 }
 
 /// The peer's last words.
 #[derive(Debug)]
 struct GoAway {
+    last_stream: StreamId,
     code: ErrorCode,
     /// Printable, cut.
     debug: String,
@@ -64,6 +67,7 @@ impl State {
             deadlines: Deadlines::default(),
             spare: Vec::new(),
             go_away: None,
+            has_answered: false,
         }
     }
 
@@ -204,7 +208,7 @@ impl State {
             Event::Refused { stream } => {
                 let words = self.go_away.as_ref().map(GoAway::describe).unwrap_or_default();
                 let status = Status::unavailable(format!("the peer did not process the call; {words}"));
-                self.end_stream_call(stream, End::unprocessed(status, Fate::Missed), effects);
+                self.end_stream_call(stream, End::unprocessed(status, self.missed()), effects);
             }
             Event::Writable { stream } => {
                 if let Some(id) = self.calls.of_stream(stream)
@@ -213,9 +217,9 @@ impl State {
                     effects.wake(call.pump.take());
                 }
             }
-            Event::GoAway { code, debug, .. } => {
+            Event::GoAway { last_stream, code, debug } => {
                 let debug = debug[..debug.len().min(DEBUG_SHOWN)].escape_ascii().to_string();
-                self.go_away = Some(GoAway { code, debug });
+                self.go_away = Some(GoAway { last_stream, code, debug });
             }
             Event::Settings => {
                 self.is_ready = true;
@@ -268,7 +272,7 @@ impl State {
             let unseen = call.writes_at_start == self.writes;
             let status = Status::from(error.clone());
             let end = if unseen {
-                End::unprocessed(status, Fate::Missed)
+                End::unprocessed(status, self.missed())
             } else {
                 // wire-rules 81
                 End::failed(status, ErrorCode::CANCEL)
@@ -276,6 +280,16 @@ impl State {
             self.settle(id, end, effects);
         }
         effects.wake_all(self.queue.call_all());
+    }
+
+    /// What has become of a call that this connection did not bring before its peer.
+    pub(super) fn missed(&self) -> Fate {
+        let has_served = |go_away: &GoAway| !go_away.last_stream.is_connection();
+        if self.has_answered || self.go_away.as_ref().is_some_and(has_served) {
+            Fate::Late
+        } else {
+            Fate::Missed
+        }
     }
 
     /// Ends a call from this side; resets its stream if it is still open.
@@ -316,6 +330,7 @@ impl State {
 
     /// The peer has begun to answer: the call is not made again (wire-rules 89).
     fn on_head_received(&mut self, stream: StreamKey, effects: &mut Effects) {
+        self.has_answered = true;
         if let Some(id) = self.calls.of_stream(stream)
             && let Some(Call { sink: Sink::Stream(sink), .. }) = self.calls.get_mut(id)
         {
@@ -392,7 +407,7 @@ fn settle_stream(sink: StreamSink, end: End, effects: &mut Effects) {
     let StreamSink { inbox, replay } = sink;
     match (end.result, replay) {
         (Err(status), Some(replay)) if end.fate != Fate::Unknown => {
-            effects.replay(replay, status);
+            effects.replay(replay, status, end.fate);
         }
         (Err(status), replay) => {
             inbox.finish(Some(status));

@@ -5,6 +5,7 @@ mod broken_connections;
 mod broken_streams;
 mod connections;
 mod life;
+mod retries;
 mod streaming;
 mod unary;
 
