@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use peregrine_core::{Error, Phase, Status};
 use peregrine_transport::net::{ConnectError, ConnectErrorKind, Target, TargetError};
+#[cfg(feature = "tls")]
+use peregrine_transport::tls::{HandshakeError, HandshakeErrorKind};
 
 /// The error of text that names no target.
 pub(crate) fn bad_target(error: TargetError) -> Error {
@@ -60,6 +62,43 @@ fn refusal(error: Option<&io::Error>, target: &Target) -> (String, &'static str)
         _ => return (error.to_string(), "check the address and the network"),
     };
     (clause.to_owned(), hint)
+}
+
+/// The error of an attempt that failed in its TLS handshake.
+#[cfg(feature = "tls")]
+pub(crate) fn not_secured(target: &Target, error: HandshakeError) -> Error {
+    use HandshakeErrorKind as Kind;
+    let hint = match error.kind() {
+        Kind::PlainHttp2 => {
+            "this port speaks plaintext: use http:// and no .tls(..), or the server's TLS port"
+        }
+        Kind::PlainHttp1(_) | Kind::NotTls(_) => {
+            "this port belongs to another service; use the TLS port of the gRPC server"
+        }
+        Kind::NoHttp2 => {
+            "is this a gRPC server, or a proxy without HTTP/2? ClientTls::allow_missing_alpn takes servers without ALPN"
+        }
+        Kind::WrongName { .. } => {
+            "connect by one of the certificate's names, or name the one to expect with ClientTls::server_name"
+        }
+        Kind::OutOfDate => "renew the server's certificate, and check the clocks of both machines",
+        Kind::UnknownIssuer => {
+            "give the certificate of the authority that issued it to ClientTls::with_ca_pem"
+        }
+        Kind::BadCertificate => "the cause below says what is wrong with the server's certificate",
+        Kind::Closed => "is this the TLS port of a gRPC server? plaintext ports hang up like this",
+        Kind::Refused(_) => "the server's log should say why it refused",
+        _ => "check what listens on this port, and the network in between",
+    };
+    Error::new(Phase::Tls, error.to_string()).with_peer(target).with_source(error).with_hint(hint)
+}
+
+/// The error of an attempt whose peer did not finish the TLS handshake in time.
+#[cfg(feature = "tls")]
+pub(crate) fn silent_in_tls(target: &Target, limit: Duration) -> Error {
+    Error::new(Phase::Tls, format!("no answer within {limit:.1?}")).with_peer(target).with_hint(
+        "is this the TLS port of a gRPC server? servers that wait for plaintext are silent like this",
+    )
 }
 
 /// Adds what the peer's GOAWAY said to the error of a connection that ended after one.

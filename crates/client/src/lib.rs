@@ -23,7 +23,9 @@ mod connection;
 mod error;
 
 pub use peregrine_http2::{LimitConfig as Limits, Rate};
-pub use peregrine_transport::net::{IntoTarget, Target, TargetError};
+pub use peregrine_transport::net::{IntoTarget, Security, Target, TargetError};
+#[cfg(feature = "tls")]
+pub use peregrine_transport::tls::ClientTls;
 
 pub use crate::call::{
     bidi, bidi_sender, client_streaming, client_streaming_sender, server_streaming, unary,

@@ -99,6 +99,7 @@
 //! - `buffa` (default): messages by the buffa runtime, the generator's default.
 //! - `health` (default): `grpc.health.v1`.
 //! - `reflection` (default): `grpc.reflection` v1 and v1alpha.
+//! - `tls` (default): TLS by rustls on both sides, `ServerTls` and `ClientTls`.
 //! - `prost`: messages by the prost runtime.
 
 pub mod codec;
@@ -106,7 +107,9 @@ mod include;
 #[doc(hidden)]
 pub mod rt;
 
-pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Target, TargetError};
+#[cfg(feature = "tls")]
+pub use peregrine_client::ClientTls;
+pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target, TargetError};
 pub use peregrine_core::observe::{self, Observe};
 pub use peregrine_core::stream::{Receiver, pipe};
 pub use peregrine_core::{
@@ -114,6 +117,8 @@ pub use peregrine_core::{
     InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, Phase, Request, Response,
     Sender, ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
+#[cfg(feature = "tls")]
+pub use peregrine_server::ServerTls;
 pub use peregrine_server::{Execution, IntoListener, Limits, Rate, Server, ShutdownReport};
 #[cfg(feature = "health")]
 pub use peregrine_services::health;

@@ -11,11 +11,14 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use peregrine_core::{DecodeLimits, Error, Phase, ServiceDescriptor};
+use peregrine_http2::Rate;
 use peregrine_transport::net::Listener;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::connection::Shared;
+#[cfg(feature = "tls")]
+use crate::listen::Secure;
 use crate::listen::{Acceptor, ShutdownReport};
 use crate::options::{Execution, Options};
 use crate::router::Router;
@@ -91,10 +94,45 @@ impl Server {
         self
     }
 
-    /// How long a new connection may take until its client has spoken HTTP/2. Default 10 s.
+    /// How long a new connection may take until its client has spoken HTTP/2, the TLS handshake included. Default 10 s.
     #[must_use]
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.options.handshake_timeout = timeout;
+        self
+    }
+
+    /// Encrypts every connection. Handshakes run in the connections' own tasks and hold up nobody else. Default:
+    /// plaintext.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(mut self, tls: peregrine_transport::tls::ServerTls) -> Self {
+        self.options.secure = Secure::with(tls);
+        self
+    }
+
+    /// Connections that may be between their acceptance and the client's HTTP/2 preface, the TLS handshake included.
+    /// One more cuts the *oldest* of them: honest clients are through after a few round trips, and an attacker who
+    /// opens connections and says nothing cannot lock them out. Default 1,000; at least 1.
+    #[must_use]
+    pub fn pending_handshakes(mut self, connections: usize) -> Self {
+        self.options.pending_handshakes = connections;
+        self
+    }
+
+    /// Connections that may be open at once; one more is closed as soon as it is accepted, so that its client can try
+    /// elsewhere. Default: as many as the system gives.
+    #[must_use]
+    pub fn max_connections(mut self, connections: usize) -> Self {
+        self.options.max_connections = connections;
+        self
+    }
+
+    /// How fast connections are accepted: `rate.burst` at once, `rate.per_second` in the long run (at least 1). What
+    /// comes faster is not refused but waits in the system's backlog. For servers whose TLS handshakes could starve
+    /// their calls. Default: no limit.
+    #[must_use]
+    pub fn accept_rate(mut self, rate: Rate) -> Self {
+        self.options.accept_rate = Some(rate);
         self
     }
 

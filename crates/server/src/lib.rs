@@ -16,6 +16,8 @@ mod router;
 pub mod service;
 
 pub use peregrine_http2::{LimitConfig as Limits, Rate};
+#[cfg(feature = "tls")]
+pub use peregrine_transport::tls::ServerTls;
 
 pub use self::builder::{IntoListener, Server};
 pub use self::listen::ShutdownReport;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peregrine_core::Observe;
-use peregrine_http2::LimitConfig;
+use peregrine_http2::{LimitConfig, Rate};
+
+use crate::listen::Secure;
 
 /// Settings of a server, read once when it starts.
 #[derive(Clone, Debug)]
@@ -16,6 +18,10 @@ pub(crate) struct Options {
     pub(crate) initial_stream_window: u32,
     pub(crate) initial_connection_window: u32,
     pub(crate) handshake_timeout: Duration,
+    pub(crate) secure: Secure,
+    pub(crate) pending_handshakes: usize,
+    pub(crate) max_connections: usize,
+    pub(crate) accept_rate: Option<Rate>,
     pub(crate) shutdown_grace: Duration,
     pub(crate) execution: Execution,
     pub(crate) limits: LimitConfig,
@@ -32,6 +38,10 @@ impl Default for Options {
             initial_stream_window: 256 * 1024,
             initial_connection_window: 1024 * 1024,
             handshake_timeout: Duration::from_secs(10),
+            secure: Secure::default(),
+            pending_handshakes: 1000,
+            max_connections: usize::MAX,
+            accept_rate: None,
             shutdown_grace: Duration::from_secs(30),
             execution: Execution::Auto,
             limits: LimitConfig::default(),

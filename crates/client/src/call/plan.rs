@@ -228,6 +228,7 @@ impl<'a> Plan<'a> {
             Err(status) => return Poll::Ready(Err(StartError::Failed(status))),
         };
         let head = RequestHead {
+            scheme: self.channel.scheme(),
             path: self.path,
             authority: self.channel.authority(),
             user_agent: self.channel.user_agent(),

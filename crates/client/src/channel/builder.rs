@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Channel;
 use super::connector::Connector;
+use super::secure::Secure;
 use super::subchannel::{Config, Subchannel};
 use crate::{Limits, error};
 
@@ -39,6 +40,7 @@ const MIN_CONNECTION_WINDOW: u32 = 65_535;
 pub struct ChannelBuilder {
     target: Result<Target, TargetError>,
     connector: Connector,
+    secure: Secure,
     authority: Option<String>,
     user_agent: Option<String>,
     connect_timeout: Duration,
@@ -55,6 +57,7 @@ impl ChannelBuilder {
         Self {
             target,
             connector: Connector::Sockets,
+            secure: Secure::default(),
             authority: None,
             user_agent: None,
             connect_timeout: CONNECT_TIMEOUT,
@@ -67,11 +70,20 @@ impl ChannelBuilder {
         }
     }
 
-    /// Time for one attempt to connect: name resolution, all addresses of the name, and the start of HTTP/2 (for
-    /// which the peer has 10 s at most). Default: 20 s, as long as gRPC's connection-backoff document gives an
+    /// Time for one attempt to connect: name resolution, all addresses of the name, and the starts of TLS and
+    /// of HTTP/2 (for each of which the peer has 10 s at most). Default: 20 s, as long as gRPC's connection-backoff document gives an
     /// attempt at least. A call's own deadline ends the waiting earlier.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
+        self
+    }
+
+    /// Encrypts the connections, and sends `https` as the scheme of the calls. Needed for a target that begins with
+    /// `https://`, refused for one with `http://`; any other target is plaintext without it. The time for the handshake
+    /// is part of the [`connect_timeout`](Self::connect_timeout). Default: plaintext.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: peregrine_transport::tls::ClientTls) -> Self {
+        self.secure = Secure::with(tls);
         self
     }
 
@@ -152,6 +164,7 @@ impl ChannelBuilder {
     /// The target, the authority or the user agent cannot be used; the error says why.
     pub fn build(self) -> Result<Channel, Error> {
         let target = self.target.map_err(error::bad_target)?;
+        let secure = self.secure.for_target(&target)?;
         let authority = match self.authority {
             Some(authority) => checked("authority", authority, |byte| byte.is_ascii_graphic())?,
             None => target.authority(),
@@ -168,6 +181,7 @@ impl ChannelBuilder {
         let config = Config {
             target,
             connector: self.connector,
+            secure,
             authority,
             user_agent,
             connect_timeout: self.connect_timeout,

@@ -27,10 +27,11 @@ pub(super) enum Connector {
     Custom(Box<dyn Fn() -> OpenFuture + Send + Sync>),
 }
 
-/// A stream that a connector opened. Sockets do without the box.
+/// A stream that is open. Plain sockets do without the box.
 pub(super) enum Opened {
     Socket(net::Stream, PeerAddr),
-    Custom(Box<dyn Io>),
+    /// The user's own, or one with TLS over it.
+    Boxed(Box<dyn Io>, PeerAddr),
 }
 
 impl Connector {
@@ -53,7 +54,7 @@ impl Connector {
                 Err(error) => Err(error::not_connected(target, error)),
             },
             Self::Custom(open) => match tokio::time::timeout(timeout, open()).await {
-                Ok(Ok(stream)) => Ok(Opened::Custom(stream)),
+                Ok(Ok(stream)) => Ok(Opened::Boxed(stream, PeerAddr::Unknown)),
                 Ok(Err(error)) => Err(Error::new(Phase::Connect, error.to_string())
                     .with_peer(target)
                     .with_source(error)

@@ -6,6 +6,7 @@
 pub(crate) mod backoff;
 mod builder;
 mod connector;
+mod secure;
 mod subchannel;
 
 use std::fmt;
@@ -64,6 +65,11 @@ impl Channel {
     /// What calls send as `:authority`.
     pub fn authority(&self) -> &str {
         &self.subchannel.config.authority
+    }
+
+    /// What calls send as `:scheme` (wire-rules 3).
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.subchannel.config.secure.is_tls() { "https" } else { "http" }
     }
 
     pub(crate) fn user_agent(&self) -> &str {

@@ -28,11 +28,13 @@ use tokio::task::AbortHandle;
 
 use super::backoff;
 use super::connector::{Connector, Opened};
+use super::secure::Secure;
 use crate::connection::driver::Driver;
 use crate::connection::{Observed, SharedConnection};
 use crate::error;
 
-/// How long the peer may take for its SETTINGS once the socket is open; the connect timeout ends it too.
+/// How long the peer may take for its part of TLS once the socket is open, and for its SETTINGS once that is done; the
+/// connect timeout ends it too.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a channel was built with.
@@ -40,6 +42,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) struct Config {
     pub(super) target: Target,
     pub(super) connector: Connector,
+    pub(super) secure: Secure,
     pub(super) authority: String,
     pub(super) user_agent: String,
     pub(super) connect_timeout: Duration,
@@ -235,15 +238,26 @@ impl Attempt {
     }
 
     async fn run(mut self) {
-        match self.config.connector.open(&self.config.target, self.config.connect_timeout).await {
+        match self.open().await {
             Ok(Opened::Socket(stream, peer)) => self.live(stream, peer).await,
-            Ok(Opened::Custom(stream)) => self.live(stream, PeerAddr::Unknown).await,
+            Ok(Opened::Boxed(stream, peer)) => self.live(stream, peer).await,
             Err(error) => self.report_failure(error),
         }
     }
 
+    async fn open(&self) -> Result<Opened, Error> {
+        let config = &self.config;
+        let opened = config.connector.open(&config.target, config.connect_timeout).await?;
+        config.secure.secure(opened, &config.target, self.patience()).await
+    }
+
+    /// How long the peer may take for the next step: TLS, then the start of HTTP/2.
+    fn patience(&self) -> Duration {
+        self.config.connect_timeout.saturating_sub(self.begun.elapsed()).min(START_TIMEOUT)
+    }
+
     async fn live<IO: AsyncRead + AsyncWrite + Unpin>(&mut self, stream: IO, peer: PeerAddr) {
-        let silence = self.config.connect_timeout.saturating_sub(self.begun.elapsed()).min(START_TIMEOUT);
+        let silence = self.patience();
         let engine = engine_config(&self.config, silence);
         let connection = SharedConnection::new(engine, self.observed(peer), Handle::current(), now());
         let mut driver = Driver::new(stream, Arc::clone(&connection));

@@ -19,7 +19,8 @@ use peregrine_core::observe::{ConnectionEvent, EndedBy};
 use peregrine_core::{Error, PeerAddr, Phase};
 use peregrine_http2::ConnectionError;
 use peregrine_transport::driver::{Closed, ReadBuffer, poll_write_output};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use peregrine_transport::farewell;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Sleep;
 
 use super::SharedConnection;
@@ -29,10 +30,6 @@ use super::state::State;
 
 /// Reads of one turn before callers and other tasks get their chance.
 const READS_PER_TURN: usize = 8;
-/// How long a closing connection takes leave of its peer: a GOAWAY is lost if the socket is closed with input unread.
-const LINGER: Duration = Duration::from_secs(1);
-/// Bytes read and thrown away meanwhile.
-const LINGER_BYTES: usize = 1024 * 1024;
 
 /// Drives one connection. Dropped, it ends the calls that are left.
 pub(crate) struct Driver<IO> {
@@ -49,6 +46,8 @@ pub(crate) struct Driver<IO> {
     has_yielded: bool,
     /// The observer knows that no more calls are taken.
     is_leave_told: bool,
+    /// The stream has not passed on all that it took: it was full, and there is more for it in any case.
+    holds_back: bool,
     is_closed: bool,
 }
 
@@ -65,6 +64,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
             armed: None,
             has_yielded: false,
             is_leave_told: false,
+            holds_back: false,
             is_closed: false,
         }
     }
@@ -152,17 +152,18 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
             return Poll::Pending;
         }
         self.has_yielded = false;
-        if has_output {
-            state.writes += 1;
-            // Pending: the socket is full and wakes this task when it is not.
-            if let Poll::Ready(Err(error)) = poll_write_output(Pin::new(&mut self.io), &mut state.engine, cx)
-            {
-                return Poll::Ready(Err(Closed::Io(error)));
+        if has_output || self.holds_back {
+            state.writes += u64::from(has_output);
+            match poll_write_output(Pin::new(&mut self.io), &mut state.engine, cx) {
+                Poll::Ready(Ok(())) => self.holds_back = false,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(Closed::Io(error))),
+                // The socket is full and wakes this task when it is not.
+                Poll::Pending => self.holds_back = true,
             }
             drain_events(state, now, &mut self.effects);
         }
         shared.note_going_away(state, &mut self.effects);
-        if state.engine.is_drained() && state.engine.output_len() == 0 {
+        if state.engine.is_drained() && state.engine.output_len() == 0 && !self.holds_back {
             return Poll::Ready(Ok(()));
         }
         let next = state.next_timeout();
@@ -238,21 +239,10 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
         }
         let leaving = async {
             poll_fn(|cx| self.poll_flush(cx)).await?;
-            poll_fn(|cx| Pin::new(&mut self.io).poll_shutdown(cx)).await?;
-            let mut scratch = [0; 4096];
-            let mut discarded = 0;
-            while discarded < LINGER_BYTES {
-                let mut buffer = ReadBuf::new(&mut scratch);
-                poll_fn(|cx| Pin::new(&mut self.io).poll_read(cx, &mut buffer)).await?;
-                if buffer.filled().is_empty() {
-                    break;
-                }
-                discarded += buffer.filled().len();
-            }
-            io::Result::Ok(())
+            farewell::drain(Pin::new(&mut self.io)).await
         };
         // A peer that neither reads nor closes must not hold the task: whatever is left after that is cut.
-        let _cut = tokio::time::timeout(LINGER, leaving).await;
+        let _cut = tokio::time::timeout(farewell::LINGER, leaving).await;
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

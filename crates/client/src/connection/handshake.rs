@@ -25,7 +25,7 @@ pub(super) fn is_tls(first: &[u8]) -> bool {
 pub(super) fn diagnose(closed: &Closed, first: &[u8], silence: Duration) -> Error {
     if is_tls(first) {
         return Error::new(Phase::Http2Start, "the peer speaks TLS, this channel speaks plaintext")
-            .with_hint("use the server's plaintext port; TLS comes with the next release");
+            .with_hint("use https:// and .tls(..), or the server's plaintext port");
     }
     if let Some(line) = first_line(first) {
         let speaks = if line.starts_with("HTTP/1") { "HTTP/1" } else { "no HTTP/2" };

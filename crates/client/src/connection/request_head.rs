@@ -8,6 +8,8 @@ use peregrine_http2::{CachedBlock, Connection, Field, OpenError, StreamKey};
 /// What goes into the HEADERS of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestHead<'a> {
+    /// `http`, or `https` over TLS (wire-rules 3).
+    pub(crate) scheme: &'static str,
     pub(crate) path: &'a str,
     pub(crate) authority: &'a str,
     pub(crate) user_agent: &'a str,
@@ -51,7 +53,7 @@ impl RequestHead<'_> {
     fn fixed_fields(&self) -> impl Iterator<Item = Field<'_>> + Clone {
         let pseudo = [
             Field::new(b":method", b"POST"),
-            Field::new(b":scheme", b"http"),
+            Field::new(b":scheme", self.scheme.as_bytes()),
             Field::new(b":path", self.path.as_bytes()),
             Field::new(b":authority", self.authority.as_bytes()),
         ];
@@ -127,6 +129,7 @@ mod tests {
         let metadata = MetadataMap::new();
         let timeout = Timeout { text: encode_timeout(Duration::from_secs(5)), recurs: true };
         let head = RequestHead {
+            scheme: "https",
             path: "/s.S/M",
             authority: "host:1",
             user_agent: "grpc-rust-peregrine/0",

@@ -7,7 +7,7 @@
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use peregrine_core::call::InboxOwner;
 use peregrine_core::message::FrameBuf;
@@ -87,6 +87,13 @@ impl Mailbox {
     pub(crate) fn shut_down(&self) {
         self.shutdown.store(true, Ordering::Release);
         self.note(|_| {});
+    }
+
+    /// Ready once a graceful end was asked for. For the time before the driver takes notes.
+    pub(crate) fn poll_shutdown(&self, cx: &Context<'_>) -> Poll<()> {
+        // Registered first: a wake-up between the two would be lost.
+        self.lock().driver = Some(cx.waker().clone());
+        if self.is_shutting_down() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     pub(crate) fn is_shutting_down(&self) -> bool {

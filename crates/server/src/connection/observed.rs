@@ -2,12 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use peregrine_core::Observe;
 use peregrine_core::observe::{ConnectionEvent, EndedBy, LimitHit, Side};
+use peregrine_core::{Observe, PeerAddr};
 use peregrine_http2::{Blame, ErrorCode};
 use peregrine_transport::driver::Closed;
 
-use super::Serving;
+use super::{Serving, Shared};
 use crate::call::excerpt::shortened;
 
 impl Serving {
@@ -16,7 +16,7 @@ impl Serving {
     }
 
     /// A limit with this name has refused something.
-    pub(super) fn observe_limit(&self, name: &'static str, count: u64) {
+    pub(crate) fn observe_limit(&self, name: &'static str, count: u64) {
         self.tell(|observer| observer.limit(&LimitHit::new(name, Side::Server, &self.info.peer, count)));
     }
 
@@ -25,6 +25,12 @@ impl Serving {
         if !std::mem::replace(&mut self.is_ready, true) {
             self.observe(&ConnectionEvent::Ready);
         }
+    }
+
+    /// The connection ends before the driver had it: there are no calls to end.
+    pub(crate) fn on_not_opened(&mut self, by: EndedBy, reason: &str) {
+        self.closed = true;
+        self.observe(&ConnectionEvent::Closed { by, reason });
     }
 
     /// The client has sent GOAWAY.
@@ -49,9 +55,20 @@ impl Serving {
         });
     }
 
+    fn tell(&self, tell: impl FnOnce(&dyn Observe)) {
+        self.shared.tell(tell);
+    }
+}
+
+impl Shared {
+    /// A limit with this name has refused something to `peer`.
+    pub(crate) fn observe_limit(&self, name: &'static str, peer: &PeerAddr) {
+        self.tell(|observer| observer.limit(&LimitHit::new(name, Side::Server, peer, 1)));
+    }
+
     /// The observer is the user's code: its panic must not take the connection along.
     fn tell(&self, tell: impl FnOnce(&dyn Observe)) {
-        if let Some(observer) = &self.shared.options.observer {
+        if let Some(observer) = &self.options.observer {
             let _panic = catch_unwind(AssertUnwindSafe(|| tell(&**observer)));
         }
     }

@@ -1,27 +1,33 @@
 //! Accepting connections, and ending them.
 
+mod accept_rate;
+mod opening;
+mod pending;
 mod registry;
+mod secure;
 mod shutdown;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 
 use futures_core::Stream;
 use peregrine_core::observe::{ConnectionInfo, Side};
 use peregrine_core::{Error, PeerAddr, Phase};
 use peregrine_http2::{Config, Connection, Role};
-use peregrine_transport::driver;
 use peregrine_transport::net::{AcceptError, Listener};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use self::accept_rate::AcceptRate;
+use self::opening::Opening;
+use self::pending::PendingList;
 use self::registry::Registry;
+pub(crate) use self::secure::Secure;
 pub use self::shutdown::ShutdownReport;
 use crate::call::mailbox::Mailbox;
 use crate::connection::{Serving, Shared};
@@ -34,6 +40,9 @@ pub(crate) struct Acceptor {
     shared: Arc<Shared>,
     registry: Arc<Registry>,
     tasks: JoinSet<()>,
+    pending: Arc<PendingList>,
+    /// `None` accepts as fast as connections come.
+    rate: Option<AcceptRate>,
     /// Calls whose connection was cut before their end.
     cut_calls: Arc<AtomicUsize>,
     /// Seeds the hashes over bytes that peers choose.
@@ -42,12 +51,15 @@ pub(crate) struct Acceptor {
 
 impl Acceptor {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let options = &shared.options;
         Self {
-            shared,
             registry: Arc::default(),
             tasks: JoinSet::new(),
+            pending: PendingList::new(options.pending_handshakes),
+            rate: options.accept_rate.map(|rate| AcceptRate::new(rate, Instant::now())),
             cut_calls: Arc::default(),
             seeds: RandomState::new(),
+            shared,
         }
     }
 
@@ -59,10 +71,11 @@ impl Acceptor {
     ) -> Result<ShutdownReport, Error> {
         let mut signal = pin!(signal);
         loop {
+            let wait = self.rate_wait();
             let accepted = tokio::select! {
                 biased;
                 () = &mut signal => break,
-                accepted = listener.accept() => accepted,
+                accepted = after(wait, listener.accept()) => accepted,
                 Some(_ended) = self.tasks.join_next() => continue,
             };
             match accepted {
@@ -97,13 +110,14 @@ impl Acceptor {
         let mut incoming = pin!(incoming);
         let mut signal = pin!(signal);
         loop {
-            let next = std::future::poll_fn(|cx| {
-                if signal.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(None);
-                }
-                incoming.as_mut().poll_next(cx)
-            });
-            match next.await {
+            let wait = self.rate_wait();
+            let next = after(wait, poll_fn(|cx| incoming.as_mut().poll_next(cx)));
+            let next = tokio::select! {
+                biased;
+                () = &mut signal => break,
+                next = next => next,
+            };
+            match next {
                 Some(Ok(io)) => self.spawn(io, PeerAddr::Unknown),
                 // One connection that failed to come about is not the end of the others.
                 Some(Err(_error)) => {}
@@ -118,19 +132,52 @@ impl Acceptor {
     where
         IO: AsyncRead + AsyncWrite + Send + 'static,
     {
+        if self.registry.open() >= self.shared.options.max_connections {
+            // Closed at once, so that the client can try elsewhere.
+            return self.shared.observe_limit("max_connections", &peer);
+        }
         // The runtime's clock, as in the driver, which a test may hold still.
-        let now = Instant::now().into_std();
-        let connection = Connection::new(Role::Server, self.config(), now);
+        let now = Instant::now();
+        if let Some(rate) = &mut self.rate {
+            rate.on_accepted(now);
+        }
+        let connection = Connection::new(Role::Server, self.config(), now.into_std());
         let mailbox = Arc::new(Mailbox::default());
         let entry = self.registry.add(&mailbox);
         let cut_calls = Arc::clone(&self.cut_calls);
+        let deadline = now + self.shared.options.handshake_timeout;
+        let (pending, cut) = self.pending.add(&peer);
+        if let Some(peer) = cut {
+            self.shared.observe_limit("pending_handshakes", &peer);
+        }
+        let id = pending.id();
+        let opening = Opening { _pending: pending, deadline, mailbox: Arc::clone(&mailbox) };
         let info = ConnectionInfo::new(Side::Server, entry.id(), peer);
-        let mut serving = Serving::new(Arc::clone(&self.shared), info, connection, mailbox, cut_calls);
-        self.tasks.spawn(async move {
-            // The entry leaves the registry with the task, however that ends.
-            let _entry = entry;
-            driver::drive(io, &mut serving).await;
-        });
+        let serving = Serving::new(Arc::clone(&self.shared), info, connection, mailbox, cut_calls);
+        let secure = &self.shared.options.secure;
+        // The entry leaves the registry with the task, however that ends.
+        let task = if secure.is_tls() {
+            let secure = secure.clone();
+            self.tasks.spawn(async move {
+                let _entry = entry;
+                secure.serve(io, opening, serving).await;
+            })
+        } else {
+            self.tasks.spawn(async move {
+                let _entry = entry;
+                opening::serve(io, opening, serving).await;
+            })
+        };
+        self.pending.on_spawned(id, task);
+    }
+
+    /// How long the next connection has to wait in the backlog.
+    fn rate_wait(&self) -> Duration {
+        let wait = self.rate.as_ref().map_or(Duration::ZERO, |rate| rate.wait(Instant::now()));
+        if !wait.is_zero() {
+            self.shared.observe_limit("accept_rate", &PeerAddr::Unknown);
+        }
+        wait
     }
 
     fn config(&self) -> Config {
@@ -157,4 +204,12 @@ impl Acceptor {
         let cut_calls = self.cut_calls.load(Ordering::Relaxed);
         ShutdownReport { connections, cut_connections, cut_calls, elapsed: begun.elapsed() }
     }
+}
+
+/// Runs `future` once `wait` is over.
+async fn after<T>(wait: Duration, future: impl Future<Output = T>) -> T {
+    if !wait.is_zero() {
+        tokio::time::sleep(wait).await;
+    }
+    future.await
 }

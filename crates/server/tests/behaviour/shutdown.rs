@@ -6,7 +6,7 @@ use peregrine_http2::ErrorCode;
 use peregrine_testkit::peer::{PREFACE, PeerConfig, Received, message};
 use peregrine_testkit::service::{BIDI, SERVER_STREAM, UNARY};
 use peregrine_testkit::{Peer, serve, settle};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 use crate::{Stage, code, in_each_mode};
@@ -206,12 +206,20 @@ fn a_client_that_does_not_speak_http2_is_closed_at_once() {
     in_each_mode(async |stage: Stage| {
         let served = stage.serve();
         let begun = Instant::now();
-        // One that speaks HTTP/1 or TLS could only be confused by GOAWAY.
-        for first in [&b"GET / HTTP/1.1\r\nhost: test.example\r\n\r\n"[..], b"\x16\x03\x01\x02\0\x01\0\x01"] {
-            let mut peer = Peer::new(served.connect(), PeerConfig::default());
-            peer.send_bytes(first).await;
-            peer.expect_closed().await;
+        // An upgrade to h2c is refused like any request, and what follows it is not looked at.
+        for first in
+            ["GET / HTTP/1.1\r\n\r\n", "POST / HTTP/1.1\r\nupgrade: h2c\r\n\r\nPRI * HTTP/2.0\r\n\r\n"]
+        {
+            let mut client = served.connect();
+            client.write_all(first.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("HTTP/2"), "{answer}");
         }
+        let mut peer = Peer::new(served.connect(), PeerConfig::default());
+        peer.send_bytes(b"\x16\x03\x01\x02\0\x01\0\x01").await;
+        assert_eq!(peer.expect_go_away().await.1, ErrorCode::PROTOCOL_ERROR);
+        peer.expect_closed().await;
         for first in [&b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"[..], b"\0\0\0\0"] {
             let mut peer = Peer::new(served.connect(), PeerConfig::default());
             peer.send_bytes(first).await;

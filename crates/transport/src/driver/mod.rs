@@ -74,10 +74,22 @@ where
     IO: AsyncRead + AsyncWrite,
     E: Endpoint,
 {
+    drive_from(io, ReadBuffer::new(), endpoint).await
+}
+
+/// [`drive`], when the first bytes were read already: they are in `read`.
+pub async fn drive_from<IO, E>(io: IO, read: ReadBuffer, endpoint: &mut E) -> Closed
+where
+    IO: AsyncRead + AsyncWrite,
+    E: Endpoint,
+{
     let mut io = pin!(io);
-    let mut turn = Turn::new();
+    let mut turn = Turn::new(read);
     let mut sleep = pin!(tokio::time::sleep_until(clock().into()));
-    let closed = poll_fn(|cx| turn.poll(io.as_mut(), endpoint, sleep.as_mut(), cx)).await;
+    let closed = match turn.parse(endpoint, clock()) {
+        Ok(()) => poll_fn(|cx| turn.poll(io.as_mut(), endpoint, sleep.as_mut(), cx)).await,
+        Err(error) => Closed::Protocol(error),
+    };
     endpoint.on_closed(&closed);
     if !matches!(closed, Closed::Io(_)) {
         write::close(io, endpoint.connection()).await;
@@ -94,8 +106,8 @@ struct Turn {
 }
 
 impl Turn {
-    fn new() -> Self {
-        Self { read: ReadBuffer::new(), armed: None, turns_without_write: 0 }
+    fn new(read: ReadBuffer) -> Self {
+        Self { read, armed: None, turns_without_write: 0 }
     }
 
     fn poll<IO, E>(

@@ -13,4 +13,4 @@ pub use peregrine_core::PeerAddr;
 pub use self::connect::{ConnectError, ConnectErrorKind, connect};
 pub use self::listener::{AcceptError, Listener};
 pub use self::stream::Stream;
-pub use self::target::{IntoTarget, Target, TargetError};
+pub use self::target::{IntoTarget, Security, Target, TargetError};

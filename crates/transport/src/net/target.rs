@@ -12,15 +12,27 @@ use std::str::FromStr;
 ///
 /// | spelling | means |
 /// |---|---|
-/// | `127.0.0.1:50051`, `localhost:50051`, `[::1]:50051` | plaintext to that host and port |
-/// | `http://host:port`, `http://host` | the same; the port defaults to 80 |
+/// | `127.0.0.1:50051`, `localhost:50051`, `[::1]:50051` | that host and port; plaintext unless TLS is set up |
+/// | `http://host:port`, `http://host` | the same, and never TLS; the port defaults to 80 |
+/// | `https://host:port`, `https://host` | TLS to that host and port; the port defaults to 443 |
 /// | `dns:///host:port`, `dns:host:port` | the same, in gRPC's own name syntax |
 /// | `unix:path`, `unix:/path`, `unix:///path` | a Unix socket; the second and third are absolute |
-///
-/// `https://` is refused with a sentence that says so: TLS comes with the next release.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Target {
     place: Place,
+    security: Security,
+}
+
+/// What the spelling of a [`Target`] says about encryption.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Security {
+    /// Nothing: the one who connects decides.
+    #[default]
+    Unsaid,
+    /// `http://`.
+    Plaintext,
+    /// `https://`.
+    Tls,
 }
 
 impl Target {
@@ -31,10 +43,15 @@ impl Target {
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         let fail = |reason| Err(TargetError::new(text, reason));
         let (scheme, rest) = split_scheme(text);
+        let security = match scheme {
+            Some("http") => Security::Plaintext,
+            Some("https") => Security::Tls,
+            _ => Security::Unsaid,
+        };
         let place = match scheme {
             None => host_and_port(rest, None),
             Some("http") => host_and_port(http_authority(rest), Some(80)),
-            Some("https") => return fail(Reason::Tls),
+            Some("https") => host_and_port(http_authority(rest), Some(443)),
             Some("dns") => match rest.strip_prefix("//") {
                 None => host_and_port(rest, None),
                 Some(after) => match after.strip_prefix('/') {
@@ -46,14 +63,29 @@ impl Target {
             Some(_) => return fail(Reason::Scheme),
         };
         match place {
-            Ok(place) => Ok(Self { place }),
+            Ok(place) => Ok(Self { place, security }),
             Err(reason) => fail(reason),
         }
     }
 
     /// A Unix socket by its path.
     pub fn unix(path: impl Into<PathBuf>) -> Self {
-        Self { place: Place::Unix(path.into()) }
+        Self { place: Place::Unix(path.into()), security: Security::Unsaid }
+    }
+
+    /// What the spelling said about encryption.
+    pub fn security(&self) -> Security {
+        self.security
+    }
+
+    /// The name that the certificate of a server there carries unless something else is known: the host, or the IP
+    /// address without brackets and zone; `localhost` for a Unix socket.
+    pub fn host(&self) -> String {
+        match &self.place {
+            Place::Address(address) => address.ip().to_string(),
+            Place::Host { name, .. } => name.split('%').next().unwrap_or(name).to_owned(),
+            Place::Unix(_) => "localhost".to_owned(),
+        }
     }
 
     /// What goes into the `:authority` pseudo-header unless the user overrides it: `host:port`, without an IPv6
@@ -94,7 +126,7 @@ impl FromStr for Target {
 
 impl From<SocketAddr> for Target {
     fn from(address: SocketAddr) -> Self {
-        Self { place: Place::Address(address) }
+        Self { place: Place::Address(address), security: Security::Unsaid }
     }
 }
 
@@ -178,19 +210,13 @@ impl TargetError {
     fn new(text: &str, reason: Reason) -> Self {
         Self { text: text.to_owned(), reason }
     }
-
-    /// Whether the text asked for TLS, which this release cannot do.
-    pub fn is_tls(&self) -> bool {
-        self.reason == Reason::Tls
-    }
 }
 
 impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` is no target: ", self.text)?;
         f.write_str(match self.reason {
-            Reason::Tls => "TLS comes with the next release; use http:// if the server speaks plaintext",
-            Reason::Scheme => "the scheme is not known; use host:port, http://, dns:/// or unix:",
+            Reason::Scheme => "the scheme is not known; use host:port, http://, https://, dns:/// or unix:",
             Reason::DnsServer => "a name server of your own cannot be chosen; write dns:///host:port",
             Reason::NoHost => "the host is missing; write host:port",
             Reason::NoPort => "the port is missing; write host:port, for example localhost:50051",
@@ -211,7 +237,6 @@ impl Error for TargetError {}
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Reason {
-    Tls,
     Scheme,
     DnsServer,
     NoHost,
@@ -344,6 +369,8 @@ mod tests {
             ("HTTP://localhost:50051/", "localhost:50051"),
             ("http://example.org", "example.org:80"),
             ("http://[::1]", "[::1]:80"),
+            ("https://example.org", "example.org:443"),
+            ("https://[::1]:50051", "[::1]:50051"),
             ("dns:///example.org:443", "example.org:443"),
             ("dns:example.org:443", "example.org:443"),
             ("dns:50051", "dns:50051"),
@@ -381,8 +408,29 @@ mod tests {
     }
 
     #[test]
+    fn http_and_https_say_whether_tls_is_spoken() {
+        let security = |text| Target::parse(text).unwrap().security();
+        assert_eq!(security("http://a:1"), Security::Plaintext);
+        assert_eq!(security("HTTPS://a:1"), Security::Tls);
+        for text in ["a:1", "dns:///a:1", "unix:/a"] {
+            assert_eq!(security(text), Security::Unsaid, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_name_for_a_certificate_has_no_brackets_and_no_zone() {
+        // bug-reports 91
+        let host = |text| Target::parse(text).unwrap().host();
+        assert_eq!(host("https://[::1]:50051"), "::1");
+        assert_eq!(host("https://[fe80::1%25lo]:50051"), "fe80::1");
+        assert_eq!(host("[fe80::1%lo]:50051"), "fe80::1");
+        assert_eq!(host("https://127.0.0.1"), "127.0.0.1");
+        assert_eq!(host("https://example.org"), "example.org");
+        assert_eq!(host("unix:/tmp/a"), "localhost");
+    }
+
+    #[test]
     fn a_wrong_target_says_what_is_wrong() {
-        assert_eq!(reason("https://example.org"), Reason::Tls);
         assert_eq!(reason("ftp://example.org"), Reason::Scheme);
         assert_eq!(reason("dns://8.8.8.8/example.org:1"), Reason::DnsServer);
         assert_eq!(reason("localhost"), Reason::NoPort);
@@ -400,7 +448,7 @@ mod tests {
         assert_eq!(reason("ho st:1"), Reason::Host);
         assert_eq!(reason("http://user@host:1"), Reason::UserInfo);
         assert_eq!(reason("http://host:1/path"), Reason::Path);
-        let shown = Target::parse("https://a:1").unwrap_err();
-        assert!(shown.is_tls() && shown.to_string().contains("https://a:1"), "{shown}");
+        let shown = Target::parse("ftp://a:1").unwrap_err();
+        assert!(shown.to_string().contains("`ftp://a:1`"), "{shown}");
     }
 }
