@@ -1,8 +1,10 @@
 //! What happens in a run, as plain data: it can be made from a seed, printed, cut down and played again.
 
+use std::time::Duration;
+
 use super::super::pair::Random;
 use super::text::{CACHED, Text};
-use crate::connection::{Config, Role};
+use crate::connection::{AdaptiveWindows, Config, Keepalive, PingPolicy, Role};
 
 /// One run: how both ends are set up, and what is done to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,21 @@ pub(super) struct EndSetup {
     /// Streams.
     pub(super) streams: u32,
     pub(super) seed: u64,
+    pub(super) life: Life,
+}
+
+/// The timers of an end, in seconds; 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Life {
+    pub(super) keepalive: u16,
+    pub(super) idle: u16,
+    pub(super) age: u16,
+    pub(super) drain: u16,
+    pub(super) write_stall: u16,
+    pub(super) stream_stall: u16,
+    /// Whether the peer's PINGs are policed.
+    pub(super) policed: bool,
+    pub(super) adaptive: bool,
 }
 
 impl EndSetup {
@@ -41,7 +58,21 @@ impl EndSetup {
             Role::Client => Config::client(),
             Role::Server => Config::server(),
         };
+        let Life { keepalive, idle, age, drain, write_stall, stream_stall, policed, adaptive } = self.life;
+        let seconds = |figure: u16| (figure > 0).then(|| Duration::from_secs(u64::from(figure)));
         Config {
+            keepalive: seconds(keepalive).map(|interval| Keepalive {
+                interval,
+                timeout: interval / 2,
+                without_streams: keepalive % 2 == 0,
+            }),
+            ping_policy: policed.then(PingPolicy::default),
+            max_idle: seconds(idle),
+            max_age: seconds(age),
+            drain_timeout: seconds(drain),
+            write_stall_timeout: seconds(write_stall),
+            stream_stall_timeout: seconds(stream_stall),
+            adaptive_windows: adaptive.then(AdaptiveWindows::default),
             initial_window_size: self.window,
             connection_window_size: self.connection_window,
             max_frame_size: self.frame,
@@ -231,7 +262,7 @@ impl Case {
 
 impl Setup {
     fn random(random: &mut Random) -> Self {
-        let mut end = || EndSetup {
+        let end = |random: &mut Random| EndSetup {
             window: [1, 100, 20_000, 65_535, 262_144][random.below(5)],
             connection_window: [65_535, 100_000, 1 << 20][random.below(3)],
             frame: [16_384, 20_000, 1 << 20][random.below(3)],
@@ -241,12 +272,33 @@ impl Setup {
             high_water: [500, 20_000, 256 * 1024][random.below(3)],
             streams: [1, 3, 100][random.below(3)],
             seed: random.next(),
+            life: Life::random(random),
         };
-        let (client, server) = (end(), end());
+        let (client, server) = (end(random), end(random));
         let ids_left = if random.one_in(20) { 1 + random.below(6) as u32 } else { u32::MAX };
         Setup { client, server, ids_left }
     }
 }
+
+impl Life {
+    /// Every timer at times; its shortest is what [`SHORTEST_TIMEOUT`] says.
+    fn random(random: &mut Random) -> Self {
+        let mut some = |figures: [u16; 3]| if random.one_in(3) { figures[random.below(3)] } else { 0 };
+        Life {
+            keepalive: some([10, 25, 300]),
+            idle: some([5, 60, 600]),
+            age: some([5, 60, 3_600]),
+            drain: some([5, 30, 300]),
+            write_stall: some([5, 30, 120]),
+            stream_stall: some([5, 60, 300]),
+            policed: random.one_in(4),
+            adaptive: random.one_in(2),
+        }
+    }
+}
+
+/// The shortest timeout of all those that a case can set.
+pub(super) const SHORTEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn ops(random: &mut Random, setup: &Setup, flavour: Flavour, count: usize) -> Vec<Op> {
     let mut ops = Vec::with_capacity(count * 2);

@@ -109,7 +109,8 @@ impl World {
                 assert_eq!(end.connection.open_streams(), 0);
                 assert!(end.connection.poll_event().is_none());
                 end.connection.trim();
-                let left = end.connection.footprint();
+                // Last words that the peer did not want to read may be left.
+                let left = end.connection.footprint() - end.connection.output.footprint();
                 assert!(left <= LEFT, "{left} octets are left");
             }
         }
@@ -160,7 +161,8 @@ fn check_streams(end: &mut End) {
     for id in &layer.live {
         check_open(connection, &layer.streams[id]);
     }
-    assert_eq!(connection.last_fault(), "", "the engine blames its peer");
+    let fault = connection.last_fault();
+    assert!(fault.is_empty() || layer.stalled, "the engine blames its peer: {fault}");
 }
 
 /// Books the streams that the engine has let go without an event: by a rule, or they are lost.

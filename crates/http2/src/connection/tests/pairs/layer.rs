@@ -23,6 +23,8 @@ pub(super) struct Layer {
     /// The peer's GOAWAY frames named this stream last.
     pub(super) peer_last: Option<StreamId>,
     pub(super) peer_goaway: Option<ErrorCode>,
+    /// The engine has reset a stream that got no window.
+    pub(super) stalled: bool,
     /// SETTINGS that came.
     pub(super) settings: usize,
 }
@@ -122,6 +124,7 @@ impl Layer {
             pings: VecDeque::new(),
             peer_last: None,
             peer_goaway: None,
+            stalled: false,
             settings: 0,
         }
     }
@@ -179,9 +182,14 @@ impl Layer {
             Event::Data { stream, data, end_stream } => self.on_data(stream, data, end_stream, other),
             Event::Trailers { stream, head } => self.on_trailers(stream, Some(&head), other),
             Event::Reset { stream, code, initiator } => {
-                assert_eq!(initiator, Initiator::Remote, "{stream:?}: {}", connection.last_fault());
                 self.live_half(stream);
-                if code == ErrorCode::REFUSED_STREAM && !other.streams.contains_key(&stream.id()) {
+                if initiator == Initiator::Engine {
+                    // Only for want of window, and only if it was told to.
+                    let allowed = connection.config.stream_stall_timeout.is_some();
+                    assert!(code == ErrorCode::CANCEL && allowed, "{stream:?}: {}", connection.last_fault());
+                    self.stalled = true;
+                    self.settle(stream.id(), Outcome::ResetHere(code));
+                } else if code == ErrorCode::REFUSED_STREAM && !other.streams.contains_key(&stream.id()) {
                     assert_eq!(self.role, Role::Client);
                     self.settle(stream.id(), Outcome::Refused);
                 } else {

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::case::{Case, Foreign, Op, Setup};
+use super::case::{Case, Foreign, Life, Op, SHORTEST_TIMEOUT, Setup};
 use super::check::settle_ended;
 use super::layer::{FOREIGN_PING, Layer, Outcome};
 use super::link::Link;
@@ -60,6 +60,8 @@ pub(super) struct World {
     /// Settings were slipped in: from the client, from the server.
     pub(super) meddled: [bool; 2],
     next_ping: u64,
+    /// PINGs that were asked for or slipped in: from the client, from the server.
+    pings: [u64; 2],
 }
 
 /// What a run came to.
@@ -104,6 +106,7 @@ impl World {
             cut: false,
             meddled: [false; 2],
             next_ping: 0,
+            pings: [0, 0],
         }
     }
 
@@ -161,6 +164,9 @@ impl World {
             Op::Inject { from, frame } => return self.inject(from, frame),
             _ => {}
         }
+        if let Op::Ping { by } = op {
+            self.pings[by as usize] += 1;
+        }
         let now = self.now;
         let ping = self.next_ping;
         self.next_ping += 1;
@@ -189,7 +195,10 @@ impl World {
     fn inject(&mut self, from: Role, frame: Foreign) {
         let mut octets = Vec::new();
         match frame {
-            Foreign::Ping => Ping { ack: false, payload: FOREIGN_PING }.encode(&mut octets),
+            Foreign::Ping => {
+                self.pings[from as usize] += 1;
+                Ping { ack: false, payload: FOREIGN_PING }.encode(&mut octets);
+            }
             Foreign::Priority => {
                 let dependency = Dependency { exclusive: true, parent: StreamId::new(7), weight: 9 };
                 Priority { stream: StreamId::new(1_001), dependency }.encode(&mut octets);
@@ -237,6 +246,12 @@ impl World {
         }
     }
 
+    /// PINGs that an end may have got, those that its peer sends by itself included.
+    fn pings_to(&self, role: Role) -> u64 {
+        let peer = if role == Role::Client { Role::Server } else { Role::Client };
+        self.pings[peer as usize] + u64::from(self.setup.end(peer).life.keepalive)
+    }
+
     /// When something will happen by itself.
     fn next(&self) -> Option<Instant> {
         let mut next = [self.up.next(self.now), self.down.next(self.now)].into_iter().flatten().min();
@@ -263,7 +278,8 @@ impl World {
 
     /// What the loop around a socket does. True if anything moved.
     fn turn(&mut self, role: Role) -> bool {
-        let (now, kept) = (self.now, self.kept);
+        let (now, kept, pings) = (self.now, self.kept, self.pings_to(role));
+        let life = self.setup.end(role).life;
         let (end, out, into, other) = self.parts(role);
         if end.closed {
             return false;
@@ -292,7 +308,7 @@ impl World {
             }
         }
         if let Some(Ended::Failed(error)) = end.ended {
-            assert_excused(error, role, kept);
+            assert_excused(error, kept, &life, pings);
         }
         if let Some(at) = end.ended_at
             && (end.connection.output_len() == 0 || at + LINGER <= now)
@@ -466,18 +482,20 @@ fn act_on(end: &mut End, op: Op, id: Option<StreamId>, now: Instant, ping: u64) 
     }
 }
 
-/// Two engines that keep the rules have no reason to end a connection but time, and then octets must have been kept
-/// from arriving.
-fn assert_excused(error: ConnectionError, role: Role, kept: Duration) {
-    let excused = error.blame() == Blame::Timeout && kept >= SHORTEST_TIMEOUT;
-    assert!(excused, "the {role:?} ended the connection: {error}");
+/// Two engines that keep the rules have no reason to end a connection but time: then octets must have been kept from
+/// arriving, or the end was told to take only so long, or its peer asks too often.
+fn assert_excused(error: ConnectionError, kept: Duration, life: &Life, pings: u64) {
+    let excused = match error.blame() {
+        Blame::Timeout => kept >= SHORTEST_TIMEOUT,
+        Blame::Local => error.reason() == "drain timeout" && life.drain > 0,
+        Blame::Limit => error.reason() == "too_many_pings" && life.policed && pings > 0,
+        _ => false,
+    };
+    assert!(excused, "an end gave up for no reason: {error}");
 }
 
 /// How long an end that is over waits for its peer to read its last words.
 const LINGER: Duration = Duration::from_secs(1);
-
-/// The shortest timeout of all those that a case can set.
-const SHORTEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a slow way may keep octets for.
 const SLOW: Duration = Duration::from_secs(5);
