@@ -9,6 +9,7 @@ mod deny;
 mod features;
 mod layers;
 mod links;
+mod panics;
 mod purity;
 mod sizes;
 mod stubs;
@@ -48,7 +49,7 @@ struct Check {
 }
 
 /// Quick ones first, so that the common slips show within a second.
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     Check {
         name: "format",
         what: "rustfmt leaves every file as it is",
@@ -80,6 +81,13 @@ const CHECKS: [Check; 12] = [
         remedy: "write it without unsafe; if measurement says otherwise, list the file in \
                  xtask/src/check/unsafety.rs and put a `SAFETY:` comment above each block",
         run: unsafety::check,
+    },
+    Check {
+        name: "panics",
+        what: "nothing a peer sends can panic: clippy's lints are on, exceptions are proven one by one",
+        remedy: "use `get`, `checked_*`, `saturating_*`, or put `#[expect(clippy::.., reason = \"the proof\")]` \
+                 on the item",
+        run: panics::check,
     },
     Check {
         name: "stubs",

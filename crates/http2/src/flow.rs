@@ -41,6 +41,10 @@ impl Window {
     /// Adds the difference between two values of SETTINGS_INITIAL_WINDOW_SIZE; may leave less than nothing
     /// (6.9.2).
     // wire-rules 83
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "32 bits and a difference of two 32-bit numbers in 64"
+    )]
     pub(crate) fn shift(&mut self, difference: i64) -> Result<(), WindowOverflow> {
         self.0 = i32::try_from(i64::from(self.0) + difference).map_err(|_| WindowOverflow)?;
         Ok(())
@@ -79,6 +83,10 @@ impl RecvWindow {
     /// Marks `len` received octets as used. Answers the increment of a WINDOW_UPDATE to send now, if half the
     /// window is due: small credits are gathered. More than is held counts as all that is held.
     #[inline]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "at most what is held, and with that at most the size of the window"
+    )]
     pub(crate) fn release(&mut self, len: usize) -> Option<u32> {
         let len = len.min(self.held());
         self.unannounced += len as u32;
@@ -101,6 +109,7 @@ impl RecvWindow {
     /// WINDOW_UPDATE to send now: what has gathered may be more than the peer has left, and then nothing would
     /// arrive any more whose release could announce it.
     #[must_use]
+    #[expect(clippy::arithmetic_side_effects, reason = "differences of 32 bits in 64")]
     pub(crate) fn resize(&mut self, new: u32) -> Option<u32> {
         // Cannot overflow: the window is at most `size`, so it ends up at most `new`.
         let _ = self.window.shift(i64::from(new) - i64::from(self.size));
@@ -109,6 +118,7 @@ impl RecvWindow {
     }
 
     /// Received and not yet released.
+    #[expect(clippy::arithmetic_side_effects, reason = "differences of 32 bits in 64")]
     pub(crate) fn held(&self) -> usize {
         (i64::from(self.size) - i64::from(self.window.value()) - i64::from(self.unannounced)).max(0) as usize
     }

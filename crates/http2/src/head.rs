@@ -68,6 +68,10 @@ impl Head {
     }
 
     /// The regular fields, in the order they came.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "spans are made by `store`, of what it has just appended; nothing is ever taken off"
+    )]
     pub fn fields(&self) -> impl Iterator<Item = Field<'_>> + Clone {
         self.spans.iter().map(|span| Field {
             name: &self.bytes[span.name.start as usize..span.name.end as usize],
@@ -121,6 +125,7 @@ impl Head {
     }
 
     /// Appends a regular field.
+    #[expect(clippy::arithmetic_side_effects, reason = "sizes of fields in memory")]
     pub(crate) fn push(&mut self, field: Field<'_>) {
         let name = self.store(field.name);
         let value = self.store(field.value);
@@ -129,6 +134,11 @@ impl Head {
     }
 
     /// Stores a pseudo-header field; the caller has checked that it is the first of its name.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "a place for each pseudo-header field; sizes of fields in memory"
+    )]
     pub(crate) fn set_pseudo(&mut self, pseudo: Pseudo, value: &[u8]) {
         let range = self.store(value);
         self.pseudo[pseudo as usize] = Some(range);
@@ -139,6 +149,10 @@ impl Head {
     }
 
     /// The value of a pseudo-header field.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a place for each pseudo-header field; ranges are made by `store`"
+    )]
     pub(crate) fn pseudo(&self, pseudo: Pseudo) -> Option<&[u8]> {
         self.pseudo[pseudo as usize].map(|range| &self.bytes[range.start as usize..range.end as usize])
     }
@@ -158,6 +172,7 @@ impl Head {
     }
 
     /// Heap octets this head holds, attachments aside; what the memo's bound counts.
+    #[expect(clippy::arithmetic_side_effects, reason = "sizes of buffers in memory")]
     pub(crate) fn footprint(&self) -> usize {
         size_of::<Head>() + self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
     }
@@ -215,6 +230,7 @@ impl Pseudo {
 }
 
 /// `:status` is exactly three digits (RFC 9113 8.3.2, RFC 9110 15).
+#[expect(clippy::arithmetic_side_effects, reason = "three digits, each within `0` to `9` by the pattern")]
 pub(crate) fn parse_status(value: &[u8]) -> Option<u16> {
     match value {
         [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {

@@ -15,6 +15,21 @@
 //! | `memo` | decoded header blocks by their octets |
 //! | `flow` | windows |
 //! | `limits` | how much work a peer can cause |
+// What a peer sends must never panic: each item that could has its proof beside it, and `cargo xtask check panics`
+// sees that none is without.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used,
+    )
+)]
 
 pub mod error_code;
 pub mod frame;

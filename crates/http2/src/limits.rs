@@ -142,6 +142,10 @@ impl Backlog {
         Backlog { limit, older: Generation::default(), newer: Generation::default() }
     }
 
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "each is bounded by the limit, an error follows one beyond it"
+    )]
     fn push(&mut self, end: u64, taken: u64) -> Result<(), Full> {
         if taken >= self.older.end {
             self.older = std::mem::take(&mut self.newer);

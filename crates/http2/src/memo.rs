@@ -70,6 +70,7 @@ impl Memo {
 
     /// The head that `block` decodes to while the decoder's table is at `generation`.
     #[inline]
+    #[expect(clippy::indexing_slicing, reason = "a place for each kind")]
     pub(crate) fn find(&mut self, kind: BlockKind, block: &[u8], generation: u64) -> Option<Arc<Head>> {
         if self.generation != generation {
             self.clear();
@@ -89,6 +90,11 @@ impl Memo {
 
     /// Keeps `head` for `block`, unless it is seen for the first time. The caller has checked that decoding
     /// left the table at `generation`.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "remainders of the arrays' lengths; a place for each kind; the table is twice as large as the number of entries, so a slot is free"
+    )]
     pub(crate) fn store(&mut self, kind: BlockKind, block: &[u8], head: &Arc<Head>, generation: u64) {
         let hash = seeded_hash(self.seed, block);
         let missed = &mut self.missed[(hash >> 32) as usize % MISSED];
@@ -138,6 +144,11 @@ impl Memo {
         self.footprint + self.entries.capacity() * size_of::<Entry>() + self.table.capacity()
     }
 
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "a remainder of the table's length; the table names entries that are there; a place for each kind"
+    )]
     fn find_hashed(&mut self, kind: BlockKind, block: &[u8]) -> Option<Arc<Head>> {
         let hash = seeded_hash(self.seed, block);
         let mut slot = hash as usize % TABLE;

@@ -38,6 +38,7 @@ struct Tail {
 impl Output {
     /// Octets not yet taken.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "sent is a part of the octets")]
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.sent + self.linked
     }
@@ -48,6 +49,7 @@ impl Output {
 
     /// Where the end of the output lies in the stream of octets of the connection; compare with
     /// [`taken`](Self::taken).
+    #[expect(clippy::arithmetic_side_effects, reason = "64 bits count every octet a connection can move")]
     pub(crate) fn end_position(&self) -> u64 {
         self.taken + self.len() as u64
     }
@@ -58,6 +60,11 @@ impl Output {
     }
 
     /// Fills `slices` with the front of the output; answers how many are filled.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "links lie within the octets and behind `sent`; `filled` was compared with the length"
+    )]
     pub(crate) fn slices<'s>(&'s self, slices: &mut [IoSlice<'s>]) -> usize {
         let mut filled = 0;
         let mut at = self.sent;
@@ -82,6 +89,7 @@ impl Output {
     }
 
     /// Takes `written` octets off the front; more than there are counts as all.
+    #[expect(clippy::arithmetic_side_effects, reason = "at most as much as there is")]
     pub(crate) fn advance(&mut self, written: usize) {
         let mut left = written.min(self.len());
         self.taken += left as u64;
@@ -148,6 +156,7 @@ impl Output {
 
     /// The header of a DATA frame of `stream` at the end of the output that can take `more` octets.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of frames")]
     pub(crate) fn growable(&self, stream: StreamId, more: usize, max_frame_size: usize) -> Option<usize> {
         let tail = self.tail.as_ref()?;
         (tail.stream == stream && tail.payload + more <= max_frame_size).then_some(tail.header_at)
@@ -156,6 +165,7 @@ impl Output {
     /// Completes a DATA frame that `len` octets were appended to, `linked` of them by reference: counts them
     /// and fills in the header. The frame is the tail from now on.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of what is in memory")]
     pub(crate) fn seal_data(&mut self, header_at: usize, stream: StreamId, len: usize, linked: usize) {
         self.linked += linked;
         let before = match self.tail {
@@ -204,6 +214,7 @@ impl Output {
     }
 
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "a position in memory")]
     fn fill_header(&mut self, header_at: usize, stream: StreamId, payload: usize, flags: Flags) {
         let header = FrameHeader { len: payload as u32, kind: FrameType::Data, flags, stream };
         if let Some(room) = self.bytes.get_mut(header_at..header_at + FRAME_HEADER_LEN) {
@@ -213,6 +224,10 @@ impl Output {
 
     /// Moves what is left to the front, so that a peer which never lets the output run dry cannot make it
     /// grow.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "what was sent lies before every link and before the tail"
+    )]
     fn compact(&mut self) {
         self.bytes.drain(..self.sent);
         for (at, _) in &mut self.links {

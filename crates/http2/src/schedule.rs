@@ -42,6 +42,7 @@ impl Schedule {
     /// no turn comes, and streams that end meanwhile would leave theirs behind. `live` is how many streams there
     /// are, `is_live` which.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "a number of streams in memory")]
     pub(crate) fn sweep(&mut self, live: usize, is_live: impl Fn(StreamKey) -> bool) {
         if self.ring.len() > 2 * live + SLACK {
             self.ring.retain(|key| is_live(*key));

@@ -40,6 +40,7 @@ impl StreamId {
     }
 
     /// The next number of the same side; `None` when they are used up and the peer needs a new connection.
+    #[expect(clippy::arithmetic_side_effects, reason = "compared with the largest just before")]
     pub const fn next(self) -> Option<Self> {
         if self.0 > Self::MAX.0 - 2 { None } else { Some(Self(self.0 + 2)) }
     }

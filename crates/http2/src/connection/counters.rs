@@ -54,7 +54,7 @@ impl Counters {
         let place = NAMES.iter().zip(&mut self.0).find(|(known, _)| **known == name);
         debug_assert!(place.is_some(), "no counter is named {name}");
         if let Some((_, count)) = place {
-            *count += 1;
+            *count = count.saturating_add(1);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::stream::{RecvHalf, UNKNOWN_LENGTH};
 use crate::{ErrorCode, StreamId, StreamKey};
 
 impl Connection {
+    #[expect(clippy::arithmetic_side_effects, reason = "a frame is as long as its data at least")]
     pub(super) fn handle_data<'a>(
         &mut self,
         frame: Data<'a>,

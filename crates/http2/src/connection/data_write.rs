@@ -56,6 +56,7 @@ impl DataWrite<'_> {
     ///
     /// # Errors
     /// [`StreamError::LengthMismatch`] if it is not exactly the announced length; nothing is sent then.
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of buffers in memory")]
     pub fn commit(mut self) -> Result<(), StreamError> {
         let start = self.start;
         let (bytes, links) = self.buffers();

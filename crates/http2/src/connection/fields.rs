@@ -187,6 +187,7 @@ fn check_value(value: &[u8]) -> Result<(), Malformed> {
 }
 
 /// Digits only, without overflow (RFC 9110, 8.6).
+#[expect(clippy::arithmetic_side_effects, reason = "a digit is at least `0`")]
 fn parse_length(value: &[u8]) -> Option<u64> {
     if value.is_empty() {
         return None;

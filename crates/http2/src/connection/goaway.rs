@@ -68,7 +68,8 @@ impl Connection {
     /// Sends GOAWAY now, with up to 1 KiB of `debug`; the connection is over and its streams are gone.
     pub fn abort(&mut self, code: ErrorCode, debug: &str) {
         if self.phase != Phase::Over {
-            let debug = &debug.as_bytes()[..debug.len().min(MAX_DEBUG)];
+            let debug = debug.as_bytes();
+            let debug = debug.get(..MAX_DEBUG).unwrap_or(debug);
             self.write_goaway(self.ids.accepted(), code, debug);
             self.end();
         }

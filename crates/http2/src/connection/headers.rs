@@ -92,11 +92,12 @@ impl Connection {
             );
         };
         // wire-rules 28, 87
-        partial.frames += 1;
+        partial.frames = partial.frames.saturating_add(1);
         if partial.frames > self.limits.continuation_frames {
             return Err(calm("continuation_frames").into());
         }
-        if partial.block.len() + frame.fragment.len() > self.config.limits.header_list_hard_cap as usize {
+        let size = partial.block.len().saturating_add(frame.fragment.len());
+        if size > self.config.limits.header_list_hard_cap as usize {
             return Err(calm("header_list_hard_cap").into());
         }
         partial.block.extend_from_slice(frame.fragment);

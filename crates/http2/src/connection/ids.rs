@@ -84,7 +84,7 @@ impl StreamIds {
     pub(super) fn on_peer_opened(&mut self, id: StreamId) {
         let expected = match self.highest.value() {
             0 => StreamId::FIRST_CLIENT.value(),
-            highest => highest + 2,
+            highest => highest.saturating_add(2),
         };
         if id.value() > expected {
             if self.skipped.len() == MAX_SKIPPED {

@@ -78,7 +78,7 @@ impl Connection {
     /// The 24 octets a client begins with (3.4).
     fn handle_preface<'a>(&mut self, input: &'a [u8]) -> Result<Progress<'a>, ConnectionError> {
         let known = input.len().min(PREFACE.len());
-        if input[..known] != PREFACE[..known] {
+        if input.get(..known) != PREFACE.get(..known) {
             return Err(self.fail(mistaken(input)));
         }
         if known < PREFACE.len() {

@@ -62,7 +62,7 @@ impl Connection {
             (Role::Server, None) => {}
         }
         Settings::encode_entries(&entries, self.output.frames());
-        let increment = config.connection_window_size - DEFAULT_WINDOW_SIZE;
+        let increment = config.connection_window_size.saturating_sub(DEFAULT_WINDOW_SIZE);
         if increment > 0 {
             WindowUpdate { stream: StreamId::CONNECTION, increment }.encode(self.output.frames());
         }
@@ -127,6 +127,7 @@ impl Connection {
 
     /// A new SETTINGS_INITIAL_WINDOW_SIZE shifts the window of every stream, below zero if need be (6.9.2).
     // wire-rules 83
+    #[expect(clippy::arithmetic_side_effects, reason = "differences of 32 bits in 64")]
     fn change_send_windows(&mut self, size: u32) -> Result<(), ConnectionError> {
         let difference = i64::from(size) - i64::from(self.peer.initial_window_size);
         self.peer.initial_window_size = size;

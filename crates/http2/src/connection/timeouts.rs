@@ -64,17 +64,20 @@ impl Timers {
     }
 
     #[inline]
+    #[expect(clippy::indexing_slicing, reason = "a place for each timer")]
     pub(super) fn is_set(&self, timer: Timer) -> bool {
         self.at[timer as usize].is_some()
     }
 
     /// Sets or stops a timer.
+    #[expect(clippy::indexing_slicing, reason = "a place for each timer")]
     pub(super) fn set(&mut self, timer: Timer, at: Option<Instant>) {
         self.at[timer as usize] = at;
         self.next = self.at.into_iter().flatten().min();
     }
 
     /// Stops the timer if it is due.
+    #[expect(clippy::indexing_slicing, reason = "a place for each timer")]
     fn take_due(&mut self, timer: Timer, now: Instant) -> bool {
         let due = self.at[timer as usize].is_some_and(|at| at <= now);
         if due {

@@ -28,12 +28,20 @@ impl Watch {
     }
 
     /// When to look first.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "an eighth of any duration can be added to any instant"
+    )]
     pub(super) fn first(&self) -> Instant {
         self.since + self.period()
     }
 
     /// Looks: `None` is moving for certain, two equal numbers in a row have not moved. Never finds stuck what
     /// moved less than the timeout ago, and finds what did not within an eighth more.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "an eighth of any duration can be added to any instant"
+    )]
     pub(super) fn look(&mut self, seen: Option<u64>, now: Instant) -> Look {
         if seen.is_none() || seen != self.seen {
             self.seen = seen;
@@ -41,10 +49,12 @@ impl Watch {
         } else if now.saturating_duration_since(self.since) >= self.timeout {
             return Look::Stuck;
         }
-        Look::Again((now + self.period()).min(self.since + self.timeout))
+        let next = now + self.period();
+        Look::Again(self.since.checked_add(self.timeout).map_or(next, |end| next.min(end)))
     }
 
     /// Between two looks. Not zero, so that time always passes.
+    #[expect(clippy::arithmetic_side_effects, reason = "the divisor is a number")]
     fn period(&self) -> Duration {
         (self.timeout / 8).max(Duration::from_millis(1))
     }

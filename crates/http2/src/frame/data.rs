@@ -34,6 +34,7 @@ impl<'a> Data<'a> {
     /// What the frame takes from both windows: data, pad length field and padding (RFC 9113, 6.9.1).
     // wire-rules 85
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of parts of one buffer")]
     pub const fn flow_controlled_len(&self) -> usize {
         self.data.len() + padded_len(self.padding)
     }

@@ -34,6 +34,7 @@ impl<'a> GoAway<'a> {
     }
 
     /// Appends the frame to `out`. The debug text must leave the frame below the peer's maximum frame size.
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of buffers in memory")]
     pub fn encode(&self, out: &mut Vec<u8>) {
         let len = (8 + self.debug.len()) as u32;
         FrameHeader { len, kind: FrameType::GoAway, flags: Flags::NONE, stream: StreamId::CONNECTION }

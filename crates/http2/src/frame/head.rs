@@ -54,6 +54,7 @@ impl FrameHeader {
 
     /// Header and payload together, in bytes.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "24 bits and 9")]
     pub fn frame_len(&self) -> usize {
         FRAME_HEADER_LEN + self.len as usize
     }

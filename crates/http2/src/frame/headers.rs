@@ -57,6 +57,7 @@ impl<'a> Headers<'a> {
     }
 
     /// Appends the frame to `out`.
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of buffers in memory")]
     pub fn encode(&self, out: &mut Vec<u8>) {
         let flags = Flags::NONE
             .with(Flags::END_STREAM, self.end_stream)
@@ -80,6 +81,11 @@ impl<'a> Headers<'a> {
 /// The caller put [`FRAME_HEADER_LEN`] bytes of room at `out[start..]` and the block behind them, up to the end
 /// of `out`. The room becomes the HEADERS header; a block above `max_frame_size` is opened up for
 /// CONTINUATION headers, which moves bytes but is rare.
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "the caller put room and block into `out`: its own octets, none of the peer's"
+)]
 pub fn seal_block(out: &mut Vec<u8>, start: usize, stream: StreamId, end_stream: bool, max_frame_size: u32) {
     let max = max_frame_size as usize;
     let block = start + FRAME_HEADER_LEN;

@@ -161,13 +161,14 @@ fn strip_padding(flags: Flags, payload: &[u8]) -> Result<(&[u8], Option<u8>), Fr
     let Some((&pad, rest)) = payload.split_first() else {
         return Err(FrameError::connection(ErrorCode::FRAME_SIZE_ERROR, "padded frame without a pad length"));
     };
-    let Some(len) = rest.len().checked_sub(usize::from(pad)) else {
+    let Some(rest) = rest.len().checked_sub(usize::from(pad)).and_then(|len| rest.get(..len)) else {
         return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "padding longer than the frame"));
     };
-    Ok((&rest[..len], Some(pad)))
+    Ok((rest, Some(pad)))
 }
 
 /// Length that an optional pad length octet and the padding add to a payload.
+#[expect(clippy::arithmetic_side_effects, reason = "an octet and 1")]
 const fn padded_len(padding: Option<u8>) -> usize {
     match padding {
         Some(pad) => pad as usize + 1,
@@ -175,6 +176,7 @@ const fn padded_len(padding: Option<u8>) -> usize {
     }
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "a length in memory and an octet")]
 fn encode_padding(padding: Option<u8>, out: &mut Vec<u8>) {
     out.resize(out.len() + usize::from(padding.unwrap_or(0)), 0);
 }

@@ -48,6 +48,7 @@ impl<'a> PushPromise<'a> {
     }
 
     /// Appends the frame to `out`.
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of buffers in memory")]
     pub fn encode(&self, out: &mut Vec<u8>) {
         let flags = Flags::NONE
             .with(Flags::END_HEADERS, self.end_headers)

@@ -55,6 +55,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Appends a SETTINGS frame with these entries to `out`.
+    #[expect(clippy::arithmetic_side_effects, reason = "as many entries as are in memory")]
     pub fn encode_entries(entries: &[Setting], out: &mut Vec<u8>) {
         Self::header(entries.len() * Setting::LEN, Flags::NONE).encode(out);
         for entry in entries {

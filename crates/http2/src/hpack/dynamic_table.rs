@@ -34,10 +34,12 @@ struct Entry {
 }
 
 impl Entry {
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of strings that are in the log")]
     const fn bytes(self) -> usize {
         self.name_len as usize + self.value_len as usize
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of strings that are in the log")]
     const fn size(self) -> usize {
         self.bytes() + ENTRY_OVERHEAD
     }
@@ -65,6 +67,7 @@ impl DynamicTable {
 
     /// Name and value of an entry; 0 is the one inserted last.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "positions in the log")]
     pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         let entry = self.entry(index)?;
         let start = self.offset(entry);
@@ -78,6 +81,7 @@ impl DynamicTable {
     }
 
     /// Inserts an entry with the name of the entry at `index`, which may be evicted by it (RFC 7541, 4.4).
+    #[expect(clippy::arithmetic_side_effects, reason = "positions in the log")]
     pub(super) fn insert_with_name_of(&mut self, index: usize, value: &[u8]) -> usize {
         let Some(entry) = self.entry(index) else { return 0 };
         let (start, len) = (self.offset(entry), entry.name_len as usize);
@@ -85,6 +89,7 @@ impl DynamicTable {
     }
 
     /// Changes the maximum and returns how many entries were evicted (RFC 7541, 4.3).
+    #[expect(clippy::arithmetic_side_effects, reason = "64 bits counted one by one")]
     pub(super) fn set_max_size(&mut self, max_size: usize) -> usize {
         if self.max_size != max_size {
             self.generation += 1;
@@ -99,6 +104,10 @@ impl DynamicTable {
         self.log.capacity() + self.entries.capacity() * size_of::<Entry>()
     }
 
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "lengths in memory; the entry fits, as was just checked; 64 bits counted one by one"
+    )]
     fn insert_from(
         &mut self,
         name_len: usize,
@@ -125,6 +134,10 @@ impl DynamicTable {
         evicted
     }
 
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "the size is the sum of the entries, of which this takes one off"
+    )]
     fn evict_to(&mut self, size: usize) -> usize {
         let before = self.entries.len();
         while self.size > size {
@@ -134,6 +147,7 @@ impl DynamicTable {
         before - self.entries.len()
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "the oldest entry begins within the log")]
     fn drop_dead_bytes(&mut self) {
         let Some(&oldest) = self.entries.front() else { return };
         let dead = self.offset(oldest);

@@ -131,6 +131,7 @@ impl Encoder {
         self.table.generation()
     }
 
+    #[expect(clippy::indexing_slicing, reason = "`out` has only grown since its length was taken")]
     fn fill_cached<'f>(
         &mut self,
         cached: &mut CachedBlock,
@@ -234,6 +235,7 @@ impl Encoder {
 
     /// The index of the newest dynamic entry whose hash may be right and whose name and value are.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "at most as many as the table has entries")]
     fn find_entry(
         &self,
         may_be: impl Fn(EntryHash) -> bool,
@@ -253,6 +255,7 @@ impl Encoder {
     }
 
     /// True if a field with this hash came before and was not forgotten since; remembers it.
+    #[expect(clippy::indexing_slicing, reason = "a remainder of the array's length")]
     fn seen_before(&mut self, hash: EntryHash) -> bool {
         // 0 marks an empty slot; a field whose hash it is counts as seen, which does no harm.
         let slot = &mut self.seen[hash.field as usize % SEEN_SLOTS];

@@ -29,6 +29,7 @@ impl<'a> Field<'a> {
     /// What the field counts for in a header list and in a dynamic table: both lengths and 32
     /// (RFC 9113, 6.5.2; RFC 7541, 4.1).
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of strings in memory")]
     pub const fn size(&self) -> usize {
         self.name.len() + self.value.len() + 32
     }

@@ -31,6 +31,7 @@ fn short(bytes: &[u8]) -> u64 {
 }
 
 #[inline]
+#[expect(clippy::arithmetic_side_effects, reason = "the product of two 64-bit numbers has 128")]
 fn fold(left: u64, right: u64) -> u64 {
     let product = u128::from(left) * u128::from(right);
     (product as u64) ^ ((product >> 64) as u64)

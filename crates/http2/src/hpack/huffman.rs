@@ -18,11 +18,17 @@ const END_OF_STRING: usize = 256;
 
 /// Bytes that `text` takes when encoded, padding included.
 #[inline]
+#[expect(clippy::indexing_slicing, reason = "the table has more than 256 entries, the index is an octet")]
 pub(super) fn encoded_len(text: &[u8]) -> usize {
     text.iter().map(|byte| usize::from(LENGTHS[usize::from(*byte)])).sum::<usize>().div_ceil(8)
 }
 
 /// Appends the code of `text`, padded with ones.
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "the table has more than 256 entries; `pending` stays within the bounds given below"
+)]
 pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     // The low `pending` bits of `bits` are yet to be written: at most 31 before a symbol, 61 after it.
     let (mut bits, mut pending) = (0_u64, 0_u32);
@@ -43,6 +49,11 @@ pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The text that `code` stands for, at most 8/5 of its length, in `scratch`, which only ever grows.
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "a length in memory eightfold cannot be had; `decode_into` answers what it wrote to `scratch`"
+)]
 pub(super) fn decode<'s>(code: &[u8], scratch: &'s mut Vec<u8>) -> Result<&'s [u8], HpackError> {
     // No code is shorter than five bits.
     let most = code.len() * 8 / 5;
@@ -54,6 +65,11 @@ pub(super) fn decode<'s>(code: &[u8], scratch: &'s mut Vec<u8>) -> Result<&'s [u
 }
 
 /// Returns how many bytes were written to `room`, which must hold the longest text possible.
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "`pending` is 0 to 63 and at least the length of a code that is taken off; each symbol takes five bits, of which `room` holds all"
+)]
 fn decode_into(code: &[u8], room: &mut [u8]) -> Result<usize, HpackError> {
     let mut written = 0;
     let mut rest = code;
@@ -99,12 +115,18 @@ fn decode_into(code: &[u8], room: &mut [u8]) -> Result<usize, HpackError> {
 
 /// The symbol whose code the upper bits begin with, and the length of that code.
 #[inline]
+#[expect(clippy::indexing_slicing, reason = "ten bits index a table of 2^10")]
 fn first_symbol(bits: u64) -> Result<(u8, u32), HpackError> {
     let [symbol, len] = DIRECT[(bits >> (64 - DIRECT_BITS)) as usize].to_le_bytes();
     if len != 0 { Ok((symbol, u32::from(len))) } else { first_long_symbol(bits) }
 }
 
 #[cold]
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "the row of the longest codes ends beyond every window; below its end a window has a rank"
+)]
 fn first_long_symbol(bits: u64) -> Result<(u8, u32), HpackError> {
     let window = (bits >> (64 - LONGEST)) as u32;
     let mut len = DIRECT_BITS + 1;
@@ -144,6 +166,11 @@ static ROWS: [Row; LONGEST as usize + 1] = derive_rows();
 /// Symbols in the order of their codes.
 static BY_RANK: [u16; SYMBOLS] = derive_ranks();
 
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "runs when the crate is compiled"
+)]
 const fn derive_ranks() -> [u16; SYMBOLS] {
     let mut ranks = [0; SYMBOLS];
     let (mut rank, mut len) = (0, 1);
@@ -162,6 +189,11 @@ const fn derive_ranks() -> [u16; SYMBOLS] {
     ranks
 }
 
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "runs when the crate is compiled"
+)]
 const fn derive_rows() -> [Row; LONGEST as usize + 1] {
     let mut rows = [Row { start: 0, end: 0, rank: 0 }; LONGEST as usize + 1];
     let (mut code, mut rank, mut len) = (0, 0, 1);
@@ -183,6 +215,11 @@ const fn derive_rows() -> [Row; LONGEST as usize + 1] {
     rows
 }
 
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "runs when the crate is compiled"
+)]
 const fn derive_codes() -> [Code; SYMBOLS] {
     let mut codes = [Code { bits: 0, len: 0 }; SYMBOLS];
     let (rows, ranks) = (derive_rows(), derive_ranks());
@@ -198,6 +235,11 @@ const fn derive_codes() -> [Code; SYMBOLS] {
     codes
 }
 
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "runs when the crate is compiled"
+)]
 const fn derive_direct() -> [u16; 1 << DIRECT_BITS] {
     let mut direct = [0; 1 << DIRECT_BITS];
     let codes = derive_codes();

@@ -25,6 +25,7 @@ impl<'a> Reader<'a> {
 
     /// Reads an integer whose prefix is the low `prefix_bits` of the next octet; the bits above are the caller's.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "the callers' prefixes have 4 to 7 bits")]
     pub(super) fn integer(&mut self, prefix_bits: u32) -> Result<usize, HpackError> {
         let (&first, rest) = self.rest.split_first().ok_or(HpackError::Truncated)?;
         self.rest = rest;
@@ -33,6 +34,7 @@ impl<'a> Reader<'a> {
         if prefix < mask { Ok(usize::from(prefix)) } else { self.continuation(prefix) }
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "seven bits five times in 64")]
     fn continuation(&mut self, prefix: u8) -> Result<usize, HpackError> {
         let mut value = u64::from(prefix);
         for position in 0..MAX_CONTINUATION {
@@ -59,6 +61,10 @@ impl<'a> Reader<'a> {
 
 /// Appends `value` with the low `prefix_bits` of its first octet as prefix and `pattern` in the bits above.
 #[inline]
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "the callers' prefixes have 4 to 7 bits; the value is at least the mask"
+)]
 pub(super) fn encode(value: usize, prefix_bits: u32, pattern: u8, out: &mut Vec<u8>) {
     let mask = (1_usize << prefix_bits) - 1;
     if value < mask {

@@ -47,6 +47,7 @@ impl KnownName {
 
     /// The index of the static entry with this name and `value`.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "numbers of static entries, counted from 1")]
     pub(super) fn index_with(&self, value: &[u8]) -> Option<usize> {
         let first = self.index()?;
         let entries = STATIC.get(first - 1..first - 1 + usize::from(self.entries))?;
@@ -56,6 +57,7 @@ impl KnownName {
 
 /// Looks `name` up among the static and the gRPC names.
 #[inline]
+#[expect(clippy::indexing_slicing, reason = "the slot has as many bits as the table has places")]
 pub(super) fn known_name(name: &[u8]) -> Option<&'static KnownName> {
     let slot = SLOTS[slot_of(name, MULTIPLIER)];
     KNOWN.get(usize::from(slot)).filter(|known| known.name.as_bytes() == name)
@@ -63,6 +65,7 @@ pub(super) fn known_name(name: &[u8]) -> Option<&'static KnownName> {
 
 /// Length and three characters tell all known names apart.
 #[inline]
+#[expect(clippy::indexing_slicing, reason = "half of a length that is at least 2")]
 const fn slot_of(name: &[u8], multiplier: u32) -> usize {
     let [first, .., last] = name else { return 0 };
     let key = u32::from_le_bytes([*first, name[name.len() / 2], *last, name.len() as u8]);
@@ -87,6 +90,11 @@ const fn find_multiplier() -> u32 {
     candidate
 }
 
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "runs when the crate is compiled"
+)]
 const fn fill_slots(multiplier: u32) -> Option<[u8; 1 << SLOT_BITS]> {
     let mut slots = [NO_NAME; 1 << SLOT_BITS];
     let mut at = 0;
@@ -101,6 +109,11 @@ const fn fill_slots(multiplier: u32) -> Option<[u8; 1 << SLOT_BITS]> {
     Some(slots)
 }
 
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "runs when the crate is compiled"
+)]
 const fn known(name: &'static str, number: u8, policy: Policy) -> KnownName {
     let (first, mut entries) = (number as usize - 1, 0);
     while first + entries < STATIC_LEN && same(STATIC[first + entries].0, name) {
@@ -110,6 +123,11 @@ const fn known(name: &'static str, number: u8, policy: Policy) -> KnownName {
     KnownName { name, number, entries: entries as u8, policy }
 }
 
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "runs when the crate is compiled"
+)]
 const fn same(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     let mut at = 0;

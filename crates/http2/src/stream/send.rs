@@ -61,6 +61,7 @@ impl SendQueue {
     }
 
     /// Counts one write of `len` octets that were appended to the buffers.
+    #[expect(clippy::arithmetic_side_effects, reason = "a sum of lengths in memory")]
     pub(crate) fn on_written(&mut self, len: usize) {
         if let Some(parts) = &mut self.0
             && len > 0
@@ -110,6 +111,11 @@ impl SendQueue {
 }
 
 impl Parts {
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "links lie within the octets and behind `start`; no more is taken than is left"
+    )]
     fn take_into(&mut self, len: usize, output: &mut Output) -> usize {
         let mut linked = 0;
         let mut left = len;
@@ -147,6 +153,7 @@ impl Parts {
     }
 
     /// Gives the vector away to shared chunks, so that its octets reach the socket without another copy.
+    #[expect(clippy::arithmetic_side_effects, reason = "links lie within the octets, in ascending order")]
     fn freeze(&mut self) {
         let mut frozen = Bytes::from(std::mem::take(&mut self.bytes));
         frozen.advance(self.start);
@@ -164,6 +171,7 @@ impl Parts {
         }
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "no more is taken than there is")]
     fn on_taken(&mut self, len: usize) {
         self.len -= len;
         self.first_sent += len;

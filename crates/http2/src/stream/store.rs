@@ -79,6 +79,11 @@ impl Store {
     }
 
     /// Adds a stream. The id must be new.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "the index of a free entry was that of an entry once; there is one after the push"
+    )]
     pub(crate) fn insert(
         &mut self,
         id: StreamId,
@@ -190,12 +195,18 @@ impl IdMap {
     }
 
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "called when there are slots")]
     fn home(&self, id: StreamId) -> usize {
         let mixed = (self.seed ^ u64::from(id.value())).wrapping_mul(MIX);
         (mixed >> 32) as usize & (self.slots.len() - 1)
     }
 
     #[inline]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "a position under the mask of the length"
+    )]
     fn find(&self, id: StreamId) -> Option<u32> {
         if self.slots.is_empty() {
             return None;
@@ -213,6 +224,7 @@ impl IdMap {
         }
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "a number of streams in memory")]
     fn insert(&mut self, id: StreamId, index: u32) {
         if (self.len + 1) * 2 > self.slots.len() {
             let slots = vec![(StreamId::CONNECTION, 0); (self.slots.len() * 2).max(8)];
@@ -226,6 +238,11 @@ impl IdMap {
         self.len += 1;
     }
 
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "a position under the mask of the length"
+    )]
     fn place(&mut self, id: StreamId, index: u32) {
         let mut at = self.home(id);
         while !self.slots[at].0.is_connection() {
@@ -234,6 +251,11 @@ impl IdMap {
         self.slots[at] = (id, index);
     }
 
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "a position under the mask of the length; the id was there, so it was counted"
+    )]
     fn remove(&mut self, id: StreamId) {
         if self.slots.is_empty() {
             return;
