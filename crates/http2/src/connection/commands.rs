@@ -126,7 +126,8 @@ impl Connection {
         self.release(key, held);
     }
 
-    /// Sends PING; [`Event::Pong`](crate::Event::Pong) brings the answer.
+    /// Sends PING; [`Event::Pong`](crate::Event::Pong) brings the answer. The payloads `draining`, `alive?!?` and
+    /// `how wide` are the connection's own.
     pub fn ping(&mut self, payload: [u8; 8]) {
         if self.phase != Phase::Over {
             Ping { ack: false, payload }.encode(self.output.frames());
@@ -178,6 +179,9 @@ impl Connection {
 
     fn on_opened(&mut self, id: StreamId, end_stream: bool, bodiless: bool) -> StreamKey {
         self.ids.on_opened();
+        if self.asleep {
+            self.wake();
+        }
         let send = if end_stream { SendHalf::Ended } else { SendHalf::Open };
         let (send_window, recv_window) = (self.peer.initial_window_size, self.recv_window_size);
         let key = self.streams.insert(id, (send, RecvHalf::HeadDue), send_window, recv_window);
@@ -244,6 +248,7 @@ impl Connection {
         encode(&mut self.encoder, out);
         seal_block(out, start, id, end_stream, self.peer.max_frame_size);
         self.limits.on_progress();
+        self.pings.on_progress();
     }
 
     /// Size and limit, if the peer does not accept the list.

@@ -72,6 +72,9 @@ pub struct Config {
     /// CANCEL then, which is noticed up to a quarter late. Default 5 minutes on a server, `None` (for ever) on a
     /// client, whose calls have deadlines of their own.
     pub stream_stall_timeout: Option<Duration>,
+    /// A connection on which nothing was received for so long, and nothing waits to be sent, gives memory kept for
+    /// reuse back ([`Connection::trim`](crate::Connection::trim)). Default 10 s; `None`: never.
+    pub trim_after: Option<Duration>,
     /// Windows that grow with the path; see [`AdaptiveWindows`]. Default: that type's own defaults; `None`
     /// keeps them as configured.
     pub adaptive_windows: Option<AdaptiveWindows>,
@@ -112,6 +115,7 @@ impl Config {
             drain_timeout: None,
             write_stall_timeout: Some(Duration::from_mins(2)),
             stream_stall_timeout: None,
+            trim_after: Some(Duration::from_secs(10)),
             adaptive_windows: Some(AdaptiveWindows::default()),
             limits: LimitConfig::default(),
         }

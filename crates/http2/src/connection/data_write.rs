@@ -79,9 +79,11 @@ impl DataWrite<'_> {
             connection.send_window.spend(len);
             connection.output.seal_data(header_at, key.id(), len, linked);
             connection.limits.on_progress();
+            connection.pings.on_progress();
         } else {
             stream.queue.on_written(len);
             connection.schedule.push_if_ready(key, stream);
+            connection.watch_streams();
         }
         Ok(())
     }
@@ -176,7 +178,11 @@ impl Connection {
         };
         let linked = stream.queue.take_into(len, &mut self.output);
         self.output.seal_data(header_at, key.id(), len, linked);
-        self.limits.on_progress();
+        if len >= TINY_FRAME || stream.queue.is_empty() {
+            self.limits.on_progress();
+        }
+        self.pings.on_progress();
+        stream.unmoved = 0;
         stream.send_window.spend(len);
         self.send_window.spend(len);
         let below_mark = stream.queue.len() < self.config.send_buffer_per_stream;
@@ -295,6 +301,10 @@ fn check_open(stream: &Stream) -> Result<(), StreamError> {
         SendHalf::Open | SendHalf::Ending | SendHalf::Ended => Err(StreamError::Ended),
     }
 }
+
+/// DATA with less than this, from a queue that holds more, makes up for no WINDOW_UPDATE that was received: a peer
+/// that dribbles credit would pay for it with the frames that it causes (http2-abuse 15).
+const TINY_FRAME: usize = 64;
 
 /// Octets a stream may send before it is another stream's turn.
 const FAIR_FRAME: usize = 64 * 1024;

@@ -6,12 +6,15 @@
 use std::time::Instant;
 
 use super::ids::{Absent, ResetBy};
+use super::keepalive::KEEPALIVE_PING;
+use super::ping_policy::Verdict;
 use super::{Connection, Event, Initiator, Phase, Progress, Role};
 use crate::error::{Blame, ConnectionError};
 use crate::frame::{
     Continuation, Data, ErrorScope, FRAME_HEADER_LEN, FrameError, FrameHeader, FrameType, GoAway, Headers,
     Ping, Priority, RstStream, Settings, WindowUpdate,
 };
+use crate::limits::calm;
 use crate::stream::SendHalf;
 use crate::{ErrorCode, StreamId};
 
@@ -49,6 +52,9 @@ impl Connection {
         now: Instant,
     ) -> Result<Progress<'a>, ConnectionError> {
         self.received_at = now;
+        if self.asleep {
+            self.wake();
+        }
         match self.phase {
             Phase::Ready => {}
             Phase::Over => return Ok(Progress { consumed: input.len(), event: None }),
@@ -194,13 +200,40 @@ impl Connection {
     fn handle_ping(&mut self, frame: Ping, now: Instant) -> Result<Option<Event<'static>>, Fault> {
         let Ping { ack, payload } = frame;
         if ack {
-            return Ok((!self.on_drain_pong(payload)).then_some(Event::Pong { payload }));
+            return Ok((!self.on_own_pong(payload)).then_some(Event::Pong { payload }));
         }
         self.limits.on_housekeeping(now)?;
+        self.police_ping(now)?;
         // wire-rules 78: at once, in front of whatever is still queued on streams
         Ping { ack: true, payload }.encode(self.output.frames());
         self.on_reply_queued()?;
         Ok(None)
+    }
+
+    /// Takes the acknowledgement of a PING that the connection sent for itself, if it is that.
+    fn on_own_pong(&mut self, payload: [u8; 8]) -> bool {
+        if payload == KEEPALIVE_PING
+            && let Some(pulse) = &mut self.pulse
+        {
+            pulse.on_pong();
+            return true;
+        }
+        self.on_drain_pong(payload)
+    }
+
+    /// Counts a PING against the policy.
+    // wire-rules 79
+    fn police_ping(&mut self, now: Instant) -> Result<(), ConnectionError> {
+        let Some(policy) = &self.config.ping_policy else { return Ok(()) };
+        match self.pings.on_ping(policy, !self.streams.is_empty(), now) {
+            Verdict::Allowed => Ok(()),
+            Verdict::Strike => {
+                self.counters.add("ping_strikes");
+                Ok(())
+            }
+            // The name is what clients know this by (gRFC A8).
+            Verdict::TooMany => Err(calm("too_many_pings")),
+        }
     }
 
     /// Priorities are ignored (5.3.2).

@@ -19,6 +19,7 @@ mod input;
 mod keepalive;
 mod ping_policy;
 mod settings;
+mod stall;
 mod timeouts;
 mod watch;
 
@@ -35,7 +36,9 @@ use self::goaway::Shutdown;
 use self::headers::PartialBlock;
 use self::ids::StreamIds;
 pub use self::keepalive::Keepalive;
+use self::keepalive::Pulse;
 pub use self::ping_policy::PingPolicy;
+use self::ping_policy::PingWatch;
 use self::settings::{DEFAULT_TABLE_SIZE, DEFAULT_WINDOW_SIZE, PeerSettings};
 use self::timeouts::{Timer, Timers};
 use self::watch::Watch;
@@ -72,6 +75,10 @@ pub struct Connection {
     timers: Timers,
     /// When octets arrived last; before that, when the connection began.
     received_at: Instant,
+    /// Timers that only run on connections in use are stopped.
+    asleep: bool,
+    pulse: Option<Pulse>,
+    pings: PingWatch,
     idle_watch: Option<Watch>,
     write_watch: Option<Watch>,
     limits: Limits,
@@ -129,6 +136,9 @@ impl Connection {
             settings_due: true,
             timers: Timers::default(),
             received_at: now,
+            asleep: false,
+            pulse: None,
+            pings: PingWatch::default(),
             idle_watch: None,
             write_watch: None,
             limits: Limits::new(&config.limits, now),
@@ -200,7 +210,8 @@ impl Connection {
         &self.counters
     }
 
-    /// Gives memory kept for reuse back to the allocator; for connections that have gone quiet.
+    /// Gives memory kept for reuse back to the allocator. Called by the connection itself when
+    /// [`Config::trim_after`] has passed in silence.
     pub fn trim(&mut self) {
         self.output.trim();
         self.memo.trim();

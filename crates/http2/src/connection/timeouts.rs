@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use super::goaway::Shutdown;
+use super::keepalive::{Beat, KEEPALIVE_PING, Pulse, Vitals};
 use super::watch::{Look, Watch};
 use super::{Connection, Phase};
 use crate::ErrorCode;
@@ -142,11 +143,14 @@ impl Connection {
                 self.counters.add("drain_timeout");
                 return Err(ConnectionError::new(ErrorCode::NO_ERROR, "drain timeout", Blame::Local));
             }
-            Timer::DrainPing | Timer::DrainEnd | Timer::Keepalive | Timer::StreamStall | Timer::Quiet => {}
+            Timer::DrainPing | Timer::DrainEnd => {}
             // wire-rules 77
             Timer::Age => self.graceful_shutdown(now),
             Timer::Idle => self.look_for_streams(now),
             Timer::WriteStall => return self.look_at_writes(now),
+            Timer::Keepalive => return self.look_for_life(now),
+            Timer::StreamStall => self.look_at_streams(now),
+            Timer::Quiet => self.look_for_quiet(now),
         }
         Ok(())
     }
@@ -178,6 +182,61 @@ impl Connection {
             self.timers.set(Timer::Idle, Some(watch.first()));
             self.idle_watch = Some(watch);
         }
+        if let Some(keepalive) = self.config.keepalive {
+            self.timers.set(Timer::Keepalive, self.received_at.checked_add(keepalive.interval));
+            self.pulse = Some(Pulse::new(keepalive));
+        }
+        self.wake();
+    }
+
+    /// The connection is used: something was received, or a stream opened.
+    #[cold]
+    pub(super) fn wake(&mut self) {
+        self.asleep = false;
+        if let Some(at) = self.pulse.as_mut().and_then(|pulse| pulse.wake(self.received_at)) {
+            self.timers.set(Timer::Keepalive, Some(at));
+        }
+        if let Some(time) = self.config.trim_after
+            && !self.timers.is_set(Timer::Quiet)
+        {
+            self.timers.set(Timer::Quiet, self.received_at.checked_add(time));
+        }
+    }
+
+    /// Gives memory back on a connection that has gone quiet.
+    fn look_for_quiet(&mut self, now: Instant) {
+        let Some(time) = self.config.trim_after else { return };
+        let due = self.received_at + time;
+        if due <= now && self.output.is_empty() {
+            self.trim();
+            self.asleep = true;
+        } else {
+            self.timers.set(Timer::Quiet, Some(due.max(now + time / 8)));
+        }
+    }
+
+    /// Asks a silent peer for a sign of life, or gives up on one that owes it (wire-rules 78).
+    fn look_for_life(&mut self, now: Instant) -> Result<(), ConnectionError> {
+        let vitals = Vitals {
+            received_at: self.received_at,
+            has_streams: !self.streams.is_empty(),
+            taken: self.output.taken(),
+            output_end: self.output.end_position(),
+            reads: self.wants_input(),
+        };
+        match self.pulse.as_mut().map(|pulse| pulse.on_timer(&vitals, now)) {
+            Some(Beat::Again(at)) => self.timers.set(Timer::Keepalive, Some(at)),
+            Some(Beat::Ping(at)) => {
+                self.ping(KEEPALIVE_PING);
+                self.timers.set(Timer::Keepalive, Some(at));
+            }
+            Some(Beat::Sleep) => self.asleep = true,
+            Some(Beat::Dead) => {
+                return Err(self.late("keepalive_timeout", ErrorCode::NO_ERROR, "keepalive timeout"));
+            }
+            None => {}
+        }
+        Ok(())
     }
 
     /// Ends a connection without streams for long enough (wire-rules 77).

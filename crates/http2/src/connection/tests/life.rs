@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::scripted::Scripted;
-use super::{REQUEST, RESPONSE, fields};
-use crate::connection::{Config, Role};
+use super::{REQUEST, RESPONSE, Seen, fields};
+use crate::connection::keepalive::KEEPALIVE_PING;
+use crate::connection::{Config, Initiator, Keepalive, Role};
 use crate::frame::FrameType;
 use crate::{Blame, ConnectionError, ErrorCode};
 
@@ -225,4 +226,173 @@ fn output_that_leaves_at_once_starts_no_clock_that_could_be_late() {
     }
     scripted.live(60 * MINUTE).unwrap();
     assert_eq!(scripted.connection.next_timeout(), None);
+}
+
+#[test]
+fn a_silent_peer_is_asked_and_given_up_on() {
+    // wire-rules 78, bug-reports 63, 64: either side
+    let keepalive = Keepalive { interval: 30 * SECOND, timeout: 20 * SECOND, without_streams: false };
+    for role in [Role::Client, Role::Server] {
+        let mut scripted = match role {
+            Role::Client => client(|config| config.keepalive = Some(keepalive)),
+            Role::Server => server(|config| config.keepalive = Some(keepalive)),
+        };
+        match role {
+            Role::Client => scripted.open(true),
+            Role::Server => scripted.request(1, true),
+        };
+        scripted.written();
+        for _ in 0..5 {
+            scripted.live(30 * SECOND).unwrap();
+            assert_eq!(scripted.written_kinds(), [FrameType::Ping]);
+            scripted.live(19 * SECOND).unwrap();
+            // Swallowed: nobody above asked.
+            assert!(scripted.raw(0x6, 1, 0, &KEEPALIVE_PING).unwrap().is_empty());
+        }
+        scripted.live(31 * SECOND).unwrap();
+        assert_eq!(scripted.written_kinds(), [FrameType::Ping]);
+        let dead = scripted.live(20 * SECOND).unwrap_err();
+        assert_eq!((dead.reason(), dead.blame()), ("keepalive timeout", Blame::Timeout));
+        assert_eq!(scripted.connection.counters().count("keepalive_timeout"), Some(1));
+        assert_eq!(scripted.connection.open_streams(), 0);
+    }
+}
+
+#[test]
+fn a_client_without_streams_sends_no_pings_until_it_has_one() {
+    let keepalive = Keepalive { interval: 30 * SECOND, timeout: 20 * SECOND, without_streams: false };
+    let mut scripted = client(|config| {
+        config.keepalive = Some(keepalive);
+        config.trim_after = None;
+    });
+    scripted.live(60 * MINUTE).unwrap();
+    assert!(scripted.written().is_empty());
+    assert_eq!(scripted.connection.next_timeout(), None);
+    scripted.open(true);
+    scripted.written();
+    // The silence before counts.
+    scripted.live(SECOND).unwrap();
+    assert_eq!(scripted.written_kinds(), [FrameType::Ping]);
+    assert!(scripted.live(20 * SECOND).is_err());
+}
+
+#[test]
+fn the_third_ping_too_soon_is_one_too_many() {
+    // wire-rules 79, http2-abuse 7
+    let mut scripted = server(|_| {});
+    scripted.request(1, true);
+    for _ in 0..3 {
+        scripted.raw(0x6, 0, 0, &[0; 8]).unwrap();
+        assert_eq!(scripted.written_kinds(), [FrameType::Ping]);
+        scripted.live(100 * SECOND).unwrap();
+    }
+    let error = scripted.raw(0x6, 0, 0, &[0; 8]).unwrap_err();
+    assert_eq!((error.code(), error.blame()), (ErrorCode::ENHANCE_YOUR_CALM, Blame::Limit));
+    assert_eq!(scripted.written_goaway(), (1, ErrorCode::ENHANCE_YOUR_CALM, "too_many_pings".into()));
+    let counters = scripted.connection.counters();
+    assert_eq!((counters.count("ping_strikes"), counters.count("too_many_pings")), (Some(2), Some(1)));
+}
+
+#[test]
+fn pings_between_messages_are_no_strikes() {
+    // wire-rules 79: a client that measures round trips while it receives
+    let mut scripted = server(|_| {});
+    let key = scripted.request(1, true);
+    scripted.connection.send_headers(key, fields(&RESPONSE), false).unwrap();
+    scripted.window_update(1, 1_000_000).unwrap();
+    for _ in 0..100 {
+        scripted.write(key, b"message").unwrap();
+        scripted.written();
+        scripted.raw(0x6, 0, 0, &[0; 8]).unwrap();
+        scripted.raw(0x6, 0, 0, &[1; 8]).unwrap();
+    }
+    assert_eq!(scripted.connection.counters().count("too_many_pings"), Some(0));
+}
+
+#[test]
+fn acknowledgements_of_pings_are_no_strikes() {
+    // bug-reports 62: keepalive of a server whose client answers
+    let keepalive = Keepalive { interval: SECOND, timeout: SECOND, without_streams: true };
+    let mut scripted = server(|config| config.keepalive = Some(keepalive));
+    for _ in 0..100 {
+        scripted.live(SECOND).unwrap();
+        assert_eq!(scripted.written_kinds(), [FrameType::Ping]);
+        scripted.raw(0x6, 1, 0, &KEEPALIVE_PING).unwrap();
+    }
+}
+
+#[test]
+fn a_stream_that_gets_no_window_is_reset_and_others_live_on() {
+    // http2-abuse 17
+    let mut scripted = server(|config| config.stream_stall_timeout = Some(4 * MINUTE));
+    scripted.raw(0x4, 0, 0, &[0, 4, 0, 0, 0, 0]).unwrap();
+    let [stuck, slow, idle] = [1, 3, 5].map(|id| {
+        let key = scripted.request(id, true);
+        scripted.connection.send_headers(key, fields(&RESPONSE), false).unwrap();
+        key
+    });
+    scripted.write(stuck, &[7; 1000]).unwrap();
+    scripted.write(slow, &[7; 1000]).unwrap();
+    let mut seen = Vec::new();
+    for minute in 1..=5 {
+        scripted.written();
+        scripted.live(MINUTE).unwrap();
+        seen.extend(
+            std::iter::from_fn(|| scripted.connection.poll_event()).map(|event| (minute, Seen::from(event))),
+        );
+        scripted.window_update(3, 1).unwrap();
+    }
+    let [(5, Seen::Reset { stream, code: ErrorCode::CANCEL, initiator: Initiator::Engine })] = seen[..]
+    else {
+        panic!("{seen:?}")
+    };
+    assert_eq!(stream, stuck);
+    assert_eq!(scripted.connection.counters().count("stream_stall"), Some(1));
+    assert!(scripted.connection.is_open(slow) && scripted.connection.is_open(idle));
+    let reset = scripted.written();
+    assert!(
+        reset.iter().any(|frame| frame.kind() == FrameType::RstStream && frame.stream() == 1),
+        "{reset:?}"
+    );
+}
+
+#[test]
+fn a_full_socket_is_no_stall_of_streams() {
+    let mut scripted = server(|config| {
+        config.stream_stall_timeout = Some(4 * MINUTE);
+        config.write_stall_timeout = None;
+        config.write_buffer_high_water = 10_000;
+    });
+    let key = scripted.request(1, true);
+    scripted.connection.send_headers(key, fields(&RESPONSE), false).unwrap();
+    for _ in 0..30 {
+        scripted.write(key, &[7; 1000]).unwrap();
+    }
+    scripted.connection.poll_output();
+    scripted.live(60 * MINUTE).unwrap();
+    assert!(scripted.connection.is_open(key));
+}
+
+#[test]
+fn a_quiet_connection_gives_memory_back_and_stops_its_clock() {
+    let mut scripted = server(|_| {});
+    for id in (1..201).step_by(2) {
+        let key = scripted.request(id, true);
+        scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
+    }
+    scripted.written();
+    scripted.live(9 * SECOND).unwrap();
+    scripted.raw(0x6, 0, 0, &[0; 8]).unwrap();
+    scripted.written();
+    scripted.live(9 * SECOND).unwrap();
+    assert!(scripted.connection.streams.footprint() > 0);
+    scripted.live(20 * SECOND).unwrap();
+    assert_eq!(scripted.connection.streams.footprint(), 0);
+    assert_eq!(scripted.connection.next_timeout(), None);
+    // Used again, it is looked at again.
+    let key = scripted.request(201, true);
+    scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
+    scripted.written();
+    scripted.live(20 * SECOND).unwrap();
+    assert_eq!(scripted.connection.streams.footprint(), 0);
 }

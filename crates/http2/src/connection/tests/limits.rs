@@ -7,8 +7,9 @@ use super::{REQUEST, RESPONSE, fields};
 use crate::connection::{Config, LimitConfig};
 use crate::{Blame, ConnectionError, ErrorCode};
 
+/// A server without a policy for PING of its own, which would be the first to act.
 fn server() -> Scripted {
-    Scripted::server(Config::server())
+    Scripted::server(Config { ping_policy: None, ..Config::server() })
 }
 
 /// Plays `attack` until the connection ends; answers how often, after checking that it ended for `limit`.

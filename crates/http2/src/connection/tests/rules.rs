@@ -7,8 +7,9 @@ use crate::connection::{Config, Initiator, Role, input::PREFACE};
 use crate::frame::{Frame, FrameType};
 use crate::{Blame, ErrorCode};
 
+/// A server that answers any number of PINGs, by which the tests see that a connection lives.
 fn server() -> Scripted {
-    Scripted::server(Config::server())
+    Scripted::server(Config { ping_policy: None, ..Config::server() })
 }
 
 fn client() -> Scripted {

@@ -49,7 +49,8 @@ fn a_server_ends_in_two_steps() {
 
 #[test]
 fn a_client_that_never_answers_the_ping_cannot_hold_up_the_shutdown() {
-    let mut scripted = Scripted::server(Config { write_stall_timeout: None, ..Config::server() });
+    let mut scripted =
+        Scripted::server(Config { write_stall_timeout: None, trim_after: None, ..Config::server() });
     scripted.request(1, true);
     scripted.connection.graceful_shutdown(scripted.now);
     scripted.connection.graceful_shutdown(scripted.now);
