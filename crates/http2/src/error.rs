@@ -78,7 +78,7 @@ pub enum OpenError {
     NotAClient,
     /// The connection is shutting down or over; use another one.
     GoingAway,
-    /// All 2^30 stream ids of the connection are used up; use another one.
+    /// Three quarters of the connection's stream ids are used up; use another one.
     IdsExhausted,
     /// The peer's limit of concurrent streams is reached; wait until a stream ends.
     StreamLimit {

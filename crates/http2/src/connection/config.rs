@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{AdaptiveWindows, Keepalive, PingPolicy};
+use crate::StreamId;
 
 /// Which end of the connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,9 @@ pub struct Config {
     pub send_buffer_per_stream: usize,
     /// Octets of output not yet taken by the socket above which nothing more is scheduled. Default 256 KiB.
     pub write_buffer_high_water: usize,
+    /// Client: the id of the first stream; an even one counts as the odd one above it. For tests of what happens
+    /// when the ids run out, which nobody can wait for. Default 1.
+    pub first_stream_id: StreamId,
     /// Seed of the hashes over bytes the peer chooses (stream ids, header blocks). Should be unpredictable.
     pub hash_seed: u64,
     /// How long the peer may take for its preface and first SETTINGS. Default 10 s; `None` waits for ever.
@@ -104,6 +108,7 @@ impl Config {
             header_table_size: 4_096,
             send_buffer_per_stream: 32 * 1024,
             write_buffer_high_water: 256 * 1024,
+            first_stream_id: StreamId::FIRST_CLIENT,
             hash_seed: 0x243f_6a88_85a3_08d3,
             handshake_timeout: Some(Duration::from_secs(10)),
             settings_timeout: Some(Duration::from_secs(10)),
@@ -123,19 +128,25 @@ impl Config {
 }
 
 /// How much work without progress a peer may cause. Rates are token buckets: `burst` at once, refilled
-/// evenly. A peer that empties one is sent GOAWAY ENHANCE_YOUR_CALM with the limit's name as debug data.
+/// evenly. A peer that empties one is sent GOAWAY ENHANCE_YOUR_CALM with the limit's name as debug data, and
+/// [`Counters`](crate::Counters) has it under that name.
+///
+/// None of them bounds what a call needs, however long it lasts: what is paid for with window is not counted, and
+/// what is counted is given back by progress of calls wherever a well-behaved peer may need more.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LimitConfig {
     /// `resets_received`: streams the peer opened and reset while we worked for them. Each stream that ends
-    /// in good order gives one back, so that half of all calls may be cancelled for ever. Default 1,000, 100
-    /// a second. Server only.
+    /// in good order gives one back, so that half of all calls may be cancelled for ever. Default 2,000, 1,000
+    /// a second: a client may cancel a thousand calls a second for ever, but twenty thousand at once close the
+    /// connection. Server only.
     pub resets_received: Rate,
     /// `resets_provoked`: streams we had to reset because the peer broke a rule; refusals for lack of room
     /// are not counted. Default 200, 20 a second.
     pub resets_provoked: Rate,
-    /// `empty_data`: DATA frames without data and without END_STREAM. Default 100, 20 a second. Frames with
-    /// little data need no limit of their own: every octet is paid for with window.
+    /// `empty_data`: DATA frames without data and without END_STREAM. One a stream, and one after every DATA
+    /// frame with data, are free, since some peers write them. Default 100, 20 a second. Frames with little data
+    /// need no limit of their own: every octet is paid for with window.
     pub empty_data: Rate,
     /// `housekeeping`: SETTINGS, PING, PRIORITY, unknown frames, RST_STREAM and empty DATA on closed streams,
     /// and WINDOW_UPDATE of less than 64 octets. Each frame of a call that we send gives two back. Default
@@ -155,7 +166,7 @@ pub struct LimitConfig {
 impl Default for LimitConfig {
     fn default() -> Self {
         LimitConfig {
-            resets_received: Rate::new(1_000, 100),
+            resets_received: Rate::new(2_000, 1_000),
             resets_provoked: Rate::new(200, 20),
             empty_data: Rate::new(100, 20),
             housekeeping: Rate::new(10_000, 1_000),

@@ -55,7 +55,9 @@ impl Connection {
             stream.recv = RecvHalf::Ended;
             self.remove_if_closed(key);
         } else {
-            if data.is_empty() {
+            let counts = data.is_empty() && !stream.empty_is_free;
+            stream.empty_is_free = !data.is_empty();
+            if counts {
                 self.limits.on_empty_data(now)?;
             }
             // wire-rules 85: padding goes back at once; so does what nobody wants to see

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::fields::{Built, HeadBuilder, Malformed};
 use super::goaway::Shutdown;
-use super::ids::Absent;
+use super::ids::{Absent, is_late};
 use super::input::Fault;
 use super::{Connection, Event, Role};
 use crate::error::ConnectionError;
@@ -125,11 +125,15 @@ impl Connection {
                 }
             };
         }
-        if self.ids.is_new(arrived.stream) { self.on_request(arrived) } else { self.on_stray_block(arrived) }
+        if self.ids.is_new(arrived.stream) {
+            self.on_request(arrived, now)
+        } else {
+            self.on_stray_block(arrived)
+        }
     }
 
     /// Server: a client opens a stream.
-    fn on_request(&mut self, arrived: &Arrived<'_>) -> Result<Option<Event<'static>>, Fault> {
+    fn on_request(&mut self, arrived: &Arrived<'_>, now: Instant) -> Result<Option<Event<'static>>, Fault> {
         let id = arrived.stream;
         self.ids.on_peer_opened(id);
         let decoded = self.decode(BlockKind::Request, arrived)?;
@@ -138,6 +142,9 @@ impl Connection {
             return Ok(None);
         }
         self.ids.on_accepted();
+        if is_late(id) {
+            self.graceful_shutdown(now);
+        }
         // wire-rules 82, RFC 9113 5.1.2. Neither counted as provoked nor as backlog: the client may not know
         // our limit yet, and may open many streams at once until it does.
         if self.config.max_concurrent_streams.is_some_and(|limit| self.streams.len() >= limit as usize) {

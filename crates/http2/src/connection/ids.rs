@@ -50,10 +50,11 @@ pub(super) enum Absent {
 }
 
 impl StreamIds {
-    pub(super) fn new(role: Role) -> Self {
+    /// A client's first stream gets the id `first`, or the next odd one.
+    pub(super) fn new(role: Role, first: StreamId) -> Self {
         StreamIds {
             role,
-            next: Some(StreamId::FIRST_CLIENT),
+            next: Some(StreamId::new(first.value() | 1)),
             highest: StreamId::CONNECTION,
             accepted: StreamId::CONNECTION,
             skipped: VecDeque::new(),
@@ -62,9 +63,9 @@ impl StreamIds {
         }
     }
 
-    /// Client: the id the next stream will get.
+    /// Client: the id the next stream will get, unless so many are used that another connection has to be opened.
     pub(super) fn next(&self) -> Option<StreamId> {
-        self.next
+        self.next.filter(|id| !is_late(*id))
     }
 
     /// Changes with every stream: on a client the id of the next, on a server that of the last one.
@@ -154,12 +155,16 @@ impl StreamIds {
         self.skipped.capacity() * size_of::<(StreamId, StreamId)>()
             + self.reset.capacity() * size_of::<(StreamId, ResetBy)>()
     }
-
-    #[cfg(test)]
-    pub(super) fn set_next(&mut self, next: StreamId) {
-        self.next = Some(next);
-    }
 }
+
+/// Whether so much of the id space is used that a connection should take no further streams: three quarters, so
+/// that there is time to change to another one (http2-abuse 30).
+pub(super) fn is_late(id: StreamId) -> bool {
+    id > LAST_CLIENT
+}
+
+/// The last id that a client of ours uses.
+pub(super) const LAST_CLIENT: StreamId = StreamId::new(0x5fff_ffff);
 
 /// Reset streams remembered: what a peer with full windows on every stream can have in flight.
 const MAX_RESET: usize = 512;
@@ -174,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_server_tells_apart_what_became_of_an_id() {
-        let mut ids = StreamIds::new(Role::Server);
+        let mut ids = StreamIds::new(Role::Server, StreamId::FIRST_CLIENT);
         for id in [1, 7, 9] {
             ids.on_peer_opened(StreamId::new(id));
         }
@@ -191,19 +196,17 @@ mod tests {
     }
 
     #[test]
-    fn a_client_runs_out_of_ids_at_the_highest() {
-        let mut ids = StreamIds::new(Role::Client);
-        ids.set_next(StreamId::MAX);
-        assert_eq!(ids.absent(StreamId::MAX), Idle);
+    fn the_highest_id_is_the_last() {
+        let mut ids = StreamIds::new(Role::Client, StreamId::MAX);
+        assert_eq!((ids.absent(StreamId::MAX), ids.next()), (Idle, None));
         ids.on_opened();
-        assert_eq!(ids.next(), None);
         assert_eq!(ids.absent(StreamId::MAX), Ended);
         assert_eq!(ids.absent(StreamId::new(2)), Idle);
     }
 
     #[test]
     fn memory_is_bounded() {
-        let mut ids = StreamIds::new(Role::Server);
+        let mut ids = StreamIds::new(Role::Server, StreamId::FIRST_CLIENT);
         for id in 0..10_000 {
             ids.on_peer_opened(StreamId::new(id * 4 + 1));
             ids.on_reset(StreamId::new(id * 4 + 1), ResetBy::Us);

@@ -147,7 +147,7 @@ impl Connection {
             memo: Memo::new(config.hash_seed),
             partial: None,
             encoder: Encoder::new(config.hash_seed),
-            ids: StreamIds::new(role),
+            ids: StreamIds::new(role, config.first_stream_id),
             streams: Store::new(config.hash_seed),
             schedule: Schedule::default(),
             send_window: Window::new(DEFAULT_WINDOW_SIZE),

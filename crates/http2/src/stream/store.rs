@@ -17,6 +17,8 @@ pub(crate) struct Stream {
     /// In the ring of `schedule`.
     pub(crate) scheduled: bool,
     pub(crate) waiting: Waiting,
+    /// The next DATA frame without data costs the peer nothing.
+    pub(crate) empty_is_free: bool,
     /// How often in a row `connection::stall` found data in the queue and none sent.
     pub(crate) unmoved: u8,
     /// Client: the request was HEAD, so `content-length` promises nothing (RFC 9110, 9.3.2).
@@ -99,6 +101,7 @@ impl Store {
             recv,
             scheduled: false,
             waiting: Waiting::No,
+            empty_is_free: true,
             unmoved: 0,
             bodiless: false,
             send_window: Window::new(send_window),

@@ -53,7 +53,8 @@ fn a_limit_that_ends_a_connection_is_told_by_name() {
         let mut peer = served.peer().await;
         recorder.take();
         let stream = peer.request(UNARY, &[], &message(b"x"), false).await;
-        for _ in 0..3 {
+        // One after data is free.
+        for _ in 0..4 {
             peer.data(stream, b"", false).await;
         }
         let (_, code, debug) = peer.expect_go_away().await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::pair::Pair;
 use super::scripted::{Scripted, Written};
 use super::{REQUEST, RESPONSE, Seen, fields};
+use crate::connection::ids::LAST_CLIENT;
 use crate::connection::{Config, Role};
 use crate::frame::{Frame, FrameType};
 use crate::{ErrorCode, OpenError};
@@ -190,15 +191,32 @@ fn abort_says_why_and_ends_everything() {
 }
 
 #[test]
-fn a_client_whose_ids_are_used_up_is_going_away() {
+fn a_client_whose_ids_are_used_up_to_three_quarters_is_going_away() {
     // abuse 30
-    let mut scripted = Scripted::client(Config::client());
-    scripted.connection.ids.set_next(crate::StreamId::MAX);
+    let last = LAST_CLIENT;
+    let mut scripted = Scripted::client(Config { first_stream_id: last, ..Config::client() });
     assert!(scripted.connection.can_open() && !scripted.connection.is_going_away());
     let key = scripted.open(true);
-    assert_eq!(key.id(), crate::StreamId::MAX);
+    assert_eq!(key.id(), last);
     assert_eq!(scripted.connection.open(fields(&REQUEST), true).unwrap_err(), OpenError::IdsExhausted);
     assert!(scripted.connection.is_going_away() && !scripted.connection.is_drained());
     scripted.respond(key, true);
     assert!(scripted.connection.is_drained());
+}
+
+#[test]
+fn a_server_whose_client_has_used_most_ids_asks_it_to_go() {
+    // http2-abuse 30: also one that begins with the highest id of all
+    for id in [0x6000_0001, 0x7fff_ffff] {
+        let mut scripted = Scripted::server(Config::server());
+        let key = scripted.request(id, true);
+        assert_eq!(scripted.written_kinds(), [FrameType::GoAway, FrameType::Ping]);
+        scripted.raw(0x6, 1, 0, b"draining").unwrap();
+        assert_eq!(scripted.written_goaway(), (id, ErrorCode::NO_ERROR, String::new()));
+        scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
+        assert!(scripted.connection.is_drained());
+    }
+    let mut scripted = Scripted::server(Config::server());
+    scripted.request(0x5fff_ffff, true);
+    assert!(!scripted.connection.is_going_away());
 }

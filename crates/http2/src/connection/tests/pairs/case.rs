@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::super::pair::Random;
 use super::text::{CACHED, Text};
+use crate::StreamId;
+use crate::connection::ids::LAST_CLIENT;
 use crate::connection::{AdaptiveWindows, Config, Keepalive, PingPolicy, Role};
 
 /// One run: how both ends are set up, and what is done to them.
@@ -93,6 +95,14 @@ impl Setup {
             Role::Client => &self.client,
             Role::Server => &self.server,
         }
+    }
+
+    pub(super) fn config(&self, role: Role) -> Config {
+        let mut config = self.end(role).config(role);
+        if self.ids_left < 1 << 20 {
+            config.first_stream_id = StreamId::new(LAST_CLIENT.value() - 2 * (self.ids_left - 1));
+        }
+        config
     }
 
     /// Longest write in octets: little where the windows are tiny, or a run would not end.

@@ -81,7 +81,7 @@ pub(super) struct Tally {
 impl World {
     pub(super) fn new(setup: Setup, now: Instant) -> Self {
         let end = |role| End {
-            connection: Connection::new(role, setup.end(role).config(role), now),
+            connection: Connection::new(role, setup.config(role), now),
             layer: Layer::new(role),
             incoming: Vec::new(),
             ended: None,
@@ -90,10 +90,7 @@ impl World {
             ended_at: None,
             closed: false,
         };
-        let mut client = end(Role::Client);
-        if setup.ids_left < 1 << 20 {
-            client.connection.ids.set_next(StreamId::new(StreamId::MAX.value() - 2 * (setup.ids_left - 1)));
-        }
+        let client = end(Role::Client);
         World {
             setup,
             client,
