@@ -115,8 +115,8 @@ impl ResponseStream {
         let config = InboxConfig {
             encoding: Encoding::Identity,
             max_message: plan.max_response(),
-            // One half of the window is on its way while the other is granted anew.
-            credit_step: (plan.channel().stream_window() / 2).max(1),
+            // The engine gathers up to half a window too: what is left has to be worth a frame.
+            credit_step: (plan.channel().stream_window() / 4).max(1),
         };
         // The owner knows its only call without a name.
         let inbox = SharedInbox::new(config, Arc::clone(&call) as Arc<dyn InboxOwner>, 0);

@@ -120,7 +120,7 @@ fn the_connect_timeout_covers_the_handshake() {
 }
 
 #[test]
-fn a_call_after_goaway_goes_to_a_new_connection() {
+fn bug_53_a_call_after_goaway_goes_to_a_new_connection() {
     // wire-rules 75, bug-reports 53: in the same tick, without an error.
     virtual_time(async {
         let (builder, mut acceptor) = pair();
@@ -145,7 +145,7 @@ fn a_call_after_goaway_goes_to_a_new_connection() {
 }
 
 #[test]
-fn calls_above_the_last_stream_of_a_goaway_are_made_again() {
+fn bug_55_calls_above_the_last_stream_of_a_goaway_are_made_again() {
     // wire-rules 75, bug-reports 55
     virtual_time(async {
         let (builder, mut acceptor) = pair();

@@ -4,6 +4,7 @@
 mod broken_connections;
 mod broken_streams;
 mod connections;
+mod flow_control;
 mod life;
 mod retries;
 mod streaming;

@@ -221,7 +221,7 @@ fn a_message_is_sent_while_its_source_waits() {
 }
 
 #[test]
-fn a_source_goes_no_further_than_the_peer_reads() {
+fn bug_15_a_source_goes_no_further_than_the_peer_reads() {
     // wire-rules 83, bug-reports 15
     virtual_time(async {
         let (channel, mut server) = connected().await;
@@ -319,7 +319,7 @@ fn a_sender_learns_that_the_call_is_over() {
 }
 
 #[test]
-fn an_early_answer_drops_the_source() {
+fn bug_50_an_early_answer_drops_the_source() {
     // wire-rules 63, bug-reports 50
     virtual_time(async {
         let (channel, mut server) = connected().await;
@@ -353,7 +353,7 @@ fn a_request_message_over_the_limit_ends_the_call() {
 }
 
 #[test]
-fn dropping_a_call_resets_its_stream() {
+fn bug_12_dropping_a_call_resets_its_stream() {
     // wire-rules 72, bug-reports 12
     virtual_time(async {
         let (channel, mut server) = connected().await;
@@ -421,7 +421,7 @@ fn a_deadline_ends_a_stream_that_nobody_reads() {
 }
 
 #[test]
-fn a_deadline_frees_a_blocked_request_stream() {
+fn bug_15_40_a_deadline_frees_a_blocked_request_stream() {
     // bug-reports 15, 40
     virtual_time(async {
         let (channel, mut server) = connected().await;
@@ -505,7 +505,7 @@ fn a_call_without_time_is_not_made() {
 }
 
 #[test]
-fn a_cancel_of_the_peer_at_the_deadline_is_the_deadline() {
+fn bug_38_a_cancel_of_the_peer_at_the_deadline_is_the_deadline() {
     // wire-rules 71, bug-reports 38
     virtual_time(async {
         let (channel, mut server) = connected().await;

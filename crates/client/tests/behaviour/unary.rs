@@ -114,7 +114,7 @@ fn a_status_arrives_with_message_details_and_metadata() {
 }
 
 #[test]
-fn trailers_only_is_the_same_as_trailers() {
+fn bug_27_trailers_only_is_the_same_as_trailers() {
     // wire-rules 50, bug-reports 27
     let status = call(async |server, stream| {
         let all = [
@@ -213,7 +213,7 @@ fn a_header_list_over_the_peers_limit_is_not_sent() {
 }
 
 #[test]
-fn a_response_without_trailers_is_internal() {
+fn bug_21_a_response_without_trailers_is_internal() {
     // wire-rules 52, bug-reports 21
     let status = call(async |server, stream| {
         server.head(stream, &[]).await;
@@ -225,7 +225,7 @@ fn a_response_without_trailers_is_internal() {
 }
 
 #[test]
-fn trailers_without_a_status_are_unknown() {
+fn bug_22_trailers_without_a_status_are_unknown() {
     // wire-rules 53, bug-reports 22
     let status = call(async |server, stream| {
         server.head(stream, &[]).await;
@@ -236,7 +236,7 @@ fn trailers_without_a_status_are_unknown() {
 }
 
 #[test]
-fn a_web_page_is_shown_and_its_code_mapped() {
+fn bug_32_33_a_web_page_is_shown_and_its_code_mapped() {
     // wire-rules 55, 57, bug-reports 32, 33
     let status = call(async |server, stream| {
         server.headers(stream, &[(":status", "503"), ("content-type", "text/html")], false).await;
@@ -267,7 +267,7 @@ fn resets_are_mapped_to_codes() {
 }
 
 #[test]
-fn a_reset_behind_the_trailers_changes_nothing() {
+fn bug_18_20_a_reset_behind_the_trailers_changes_nothing() {
     // wire-rules 63, bug-reports 18, 20
     let reply = call(async |server, stream| {
         let mut bytes = Vec::new();
@@ -281,7 +281,7 @@ fn a_reset_behind_the_trailers_changes_nothing() {
 }
 
 #[test]
-fn early_trailers_stop_a_large_request() {
+fn bug_50_early_trailers_stop_a_large_request() {
     // wire-rules 63, bug-reports 50
     virtual_time(async {
         let (builder, mut acceptor) = pair();

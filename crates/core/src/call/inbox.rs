@@ -41,7 +41,8 @@ pub struct InboxConfig {
     /// Longest message in bytes (wire-rules 42).
     pub max_message: usize,
     /// Credit to gather before it is given back, in bytes; at most the stream's
-    /// receive window, or the call could stall. Half of it is a good value.
+    /// receive window, or the call could stall. A quarter of it is a good
+    /// value: an engine gathers credit as well, that of padding among it.
     pub credit_step: usize,
 }
 

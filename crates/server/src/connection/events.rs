@@ -83,7 +83,8 @@ impl Serving {
             let config = InboxConfig {
                 encoding: route.encoding,
                 max_message: shared.options.max_receive_message_size,
-                credit_step: (shared.options.initial_stream_window as usize / 2).max(1),
+                // The engine gathers up to half a window too: what is left has to be worth a frame.
+                credit_step: (shared.options.initial_stream_window as usize / 4).max(1),
             };
             let inbox = SharedInbox::new(config, Arc::clone(&self.mailbox) as _, key.index() as u64);
             if end_stream {

@@ -150,7 +150,7 @@ fn a_client_that_hangs_up_without_reading_cancels_its_calls_at_once() {
 
 // bug-reports 51
 #[test]
-fn a_client_that_says_goaway_still_gets_its_replies() {
+fn bug_51_a_client_that_says_goaway_still_gets_its_replies() {
     in_each_mode(async |stage: Stage| {
         let (served, mut peer) = stage.start().await;
         let stream = peer.request(UNARY, &[("script", "gate; echo")], &message(b"late"), true).await;

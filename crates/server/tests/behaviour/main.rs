@@ -12,6 +12,7 @@ mod limits;
 mod metadata;
 mod observe;
 mod panics;
+mod reports;
 mod routing;
 mod runtimes;
 mod shutdown;

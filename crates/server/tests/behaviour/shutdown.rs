@@ -169,7 +169,7 @@ fn a_server_that_is_dropped_drops_its_connections_and_calls() {
 
 // bug-reports 60
 #[test]
-fn a_connection_that_never_spoke_does_not_hold_the_shutdown_up() {
+fn bug_60_a_connection_that_never_spoke_does_not_hold_the_shutdown_up() {
     in_each_mode(async |stage: Stage| {
         let served = stage.serve();
         let silent = served.connect();

@@ -227,9 +227,9 @@ fn a_bidirectional_call_answers_message_by_message() {
     });
 }
 
-// wire-rules 63
+// wire-rules 63, bug-reports 16
 #[test]
-fn a_call_that_ends_early_resets_the_requests_rest_without_error() {
+fn bug_16_a_call_that_ends_early_resets_the_requests_rest_without_error() {
     in_each_mode(async |stage: Stage| {
         let (served, mut peer) = stage.start().await;
         for (path, script, expected) in [
@@ -255,7 +255,7 @@ fn a_call_that_ends_early_resets_the_requests_rest_without_error() {
 
 // bug-reports 50, 7: what comes for a handler that does not want it costs no window.
 #[test]
-fn requests_that_nobody_reads_give_their_window_back() {
+fn bug_7_50_requests_that_nobody_reads_give_their_window_back() {
     in_each_mode(async |stage: Stage| {
         let (served, mut peer) = stage.start().await;
         let body = message(&vec![b'x'; 1_000_000]);
@@ -278,7 +278,7 @@ fn requests_that_nobody_reads_give_their_window_back() {
 
 // bug-reports 15
 #[test]
-fn both_sides_may_send_before_either_reads() {
+fn bug_15_both_sides_may_send_before_either_reads() {
     in_each_mode(async |stage: Stage| {
         let served = stage.serve();
         let mut peer = served.peer_with(PeerConfig::with_stream_window(65_535)).await;
@@ -372,9 +372,9 @@ fn an_upload_many_times_the_window_flows() {
     });
 }
 
-// wire-rules 85: padding costs window and comes back.
+// wire-rules 85, bug-reports 3: padding costs window and comes back.
 #[test]
-fn padding_is_given_back() {
+fn bug_3_padding_is_given_back() {
     use peregrine_http2::frame::{Data, Frame};
     in_each_mode(async |stage: Stage| {
         let (served, mut peer) = stage.start().await;

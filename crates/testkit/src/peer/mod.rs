@@ -187,7 +187,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin, Side> Peer<IO, Side> {
         }
     }
 
-    /// What the other side lets this side still send on a stream; negative after it has shrunk its window.
+    /// What the other side lets this side still send on a stream, negative after it has shrunk its window; or on the
+    /// connection for stream 0. Counts what [`request`](Peer::request) and [`send_body`](Self::send_body) sent.
     pub fn window(&self, stream: StreamId) -> i64 {
         self.windows.of(stream)
     }

@@ -29,8 +29,12 @@ impl Windows {
         self.streams.insert(stream, self.initial);
     }
 
-    /// What may be sent on a stream as far as that goes; negative after the server has shrunk its windows.
+    /// What may be sent on a stream as far as that goes, negative after the server has shrunk its windows; on the
+    /// connection for stream 0.
     pub(super) fn of(&self, stream: StreamId) -> i64 {
+        if stream.is_connection() {
+            return self.connection;
+        }
         self.streams.get(&stream).copied().unwrap_or(self.initial)
     }
 

@@ -230,7 +230,7 @@ fn the_connections_window_is_large_from_the_start_and_never_leaks() {
 }
 
 #[test]
-fn padding_is_given_back_on_the_stream_too() {
+fn bug_2_padding_is_given_back_on_the_stream_too() {
     // wire-rules 85
     let mut scripted = Scripted::server(Config { initial_window_size: 70_000, ..Config::server() });
     let key = scripted.request(1, false);
@@ -260,7 +260,7 @@ fn windows_below_the_default_bind_the_peer_once_it_knows() {
 }
 
 #[test]
-fn rst_goes_out_at_window_zero_and_takes_the_queue_with_it() {
+fn bug_6_rst_goes_out_at_window_zero_and_takes_the_queue_with_it() {
     // report 6, wire-rules 73
     let (mut scripted, key) = sending(Config::server());
     scripted.write(key, &vec![1; 100_000]).unwrap();

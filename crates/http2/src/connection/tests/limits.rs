@@ -104,7 +104,7 @@ fn window_updates_for_every_small_message_are_no_attack() {
 }
 
 #[test]
-fn a_client_that_does_not_know_the_limit_yet_is_refused_not_closed() {
+fn bug_97_a_client_that_does_not_know_the_limit_yet_is_refused_not_closed() {
     // everything in one read, before our SETTINGS have arrived
     let mut scripted = server();
     for round in 0..5_000 {

@@ -87,7 +87,7 @@ fn a_shutdown_before_the_handshake_is_over_at_once() {
 }
 
 #[test]
-fn streams_after_the_final_goaway_are_ignored_and_their_data_given_back() {
+fn bug_1_streams_after_the_final_goaway_are_ignored_and_their_data_given_back() {
     // report 1, RFC 9113 6.8
     let mut scripted = Scripted::server(Config::server());
     let key = scripted.request(1, false);
@@ -150,7 +150,7 @@ fn a_goaway_never_raises_the_last_stream_and_names_a_stream_of_its_receiver() {
 }
 
 #[test]
-fn a_clients_goaway_lets_running_responses_complete() {
+fn bug_51_a_clients_goaway_lets_running_responses_complete() {
     // report 51
     let mut scripted = Scripted::server(Config::server());
     let key = scripted.request(1, true);
