@@ -6,6 +6,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::watch::after;
+
 /// When to ask a silent peer for a sign of life, and how long to wait for it
 /// ([`Config::keepalive`](super::Config::keepalive)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +99,7 @@ impl Pulse {
                 if taken != vitals.taken && (vitals.taken < end || !vitals.reads) =>
             {
                 self.state = State::Asked { at, end, taken: vitals.taken };
-                Beat::Again(now + self.config.timeout)
+                Beat::Again(after(now, self.config.timeout))
             }
             State::Asked { .. } => Beat::Dead,
         }
@@ -116,17 +118,17 @@ impl Pulse {
             return None;
         }
         self.state = State::Watching;
-        Some(received_at + self.config.interval)
+        Some(after(received_at, self.config.interval))
     }
 
     fn watch(&mut self, vitals: &Vitals, now: Instant) -> Beat {
-        let due = vitals.received_at + self.config.interval;
+        let due = after(vitals.received_at, self.config.interval);
         if now < due {
             Beat::Again(due)
         } else if vitals.has_streams || self.config.without_streams {
-            let end = vitals.output_end + PING_LEN;
+            let end = vitals.output_end.saturating_add(PING_LEN);
             self.state = State::Asked { at: now, end, taken: vitals.taken };
-            Beat::Ping(now + self.config.timeout)
+            Beat::Ping(after(now, self.config.timeout))
         } else {
             self.state = State::Asleep;
             Beat::Sleep

@@ -62,7 +62,7 @@ impl PingWatch {
         if last.is_none_or(|last| now.saturating_duration_since(last) >= interval) {
             return Verdict::Allowed;
         }
-        self.strikes += 1;
+        self.strikes = self.strikes.saturating_add(1);
         if self.strikes > MAX_STRIKES { Verdict::TooMany } else { Verdict::Strike }
     }
 }

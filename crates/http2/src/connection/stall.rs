@@ -32,7 +32,7 @@ impl Connection {
             }
             some_wait = true;
             if !socket_is_full {
-                stream.unmoved += 1;
+                stream.unmoved = stream.unmoved.saturating_add(1);
             }
             if u32::from(stream.unmoved) > LOOKS {
                 stalled.push(key);
@@ -56,6 +56,7 @@ impl Connection {
 }
 
 /// Between two looks; not zero, so that time always passes.
+#[expect(clippy::arithmetic_side_effects, reason = "divided by a constant")]
 fn period(timeout: Duration) -> Duration {
     (timeout / LOOKS).max(Duration::from_millis(1))
 }

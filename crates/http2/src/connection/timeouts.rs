@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::goaway::Shutdown;
 use super::keepalive::{Beat, KEEPALIVE_PING, Pulse, Vitals};
-use super::watch::{Look, Watch};
+use super::watch::{Look, Watch, after};
 use super::{Connection, Phase};
 use crate::ErrorCode;
 use crate::error::{Blame, ConnectionError};
@@ -206,12 +206,12 @@ impl Connection {
     /// Gives memory back on a connection that has gone quiet.
     fn look_for_quiet(&mut self, now: Instant) {
         let Some(time) = self.config.trim_after else { return };
-        let due = self.received_at + time;
+        let due = after(self.received_at, time);
         if due <= now && self.output.is_empty() {
             self.trim();
             self.asleep = true;
         } else {
-            self.timers.set(Timer::Quiet, Some(due.max(now + time / 8)));
+            self.timers.set(Timer::Quiet, Some(due.max(after(now, TRIM_AGAIN))));
         }
     }
 
@@ -289,3 +289,6 @@ impl Connection {
         }
     }
 }
+
+/// Between two looks at a connection that holds output, and therefore is not quiet.
+const TRIM_AGAIN: Duration = Duration::from_secs(1);

@@ -60,6 +60,12 @@ impl Watch {
     }
 }
 
+/// `now` and `time` later. A time that no clock will show is as good as an eighth of it, which none will show either.
+pub(super) fn after(now: Instant, time: Duration) -> Instant {
+    let eighth = time.checked_div(8).unwrap_or_default();
+    now.checked_add(time).or_else(|| now.checked_add(eighth)).unwrap_or(now)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +109,12 @@ mod tests {
     #[test]
     fn a_timeout_of_zero_lets_time_pass() {
         assert_eq!(found(Duration::ZERO, SECOND, |_| Some(1)), Some(SECOND / 1000));
+    }
+
+    #[test]
+    fn a_time_beyond_all_clocks_is_far_away() {
+        let now = Instant::now();
+        assert_eq!(after(now, SECOND), now + SECOND);
+        assert!(after(now, Duration::MAX) > now + Duration::from_hours(1_000_000));
     }
 }
