@@ -11,6 +11,8 @@ pub(crate) enum Command {
     Test { filters: Vec<String>, full: bool },
     /// Run the named fuzz targets, or all of them, so many minutes each.
     Fuzz { targets: Vec<String>, minutes: u64 },
+    /// Print which rules of HTTP/2 are cited, and which are not kept.
+    Citations,
     /// Install the pinned tools that the tests need.
     Tools,
     /// Print the usage.
@@ -23,6 +25,7 @@ cargo xtask test [FILTER..] [--full]  run all tests, or those whose id contains 
                                     grpcurl, h2spec, interop, interop/tonic, large_unary, load, ...
                                     --full makes soaks long and runs the peers among themselves too
 cargo xtask fuzz [TARGET..] [--minutes N]  run all fuzz targets, or the named ones, N minutes each (default 10)
+cargo xtask citations               how the rules of HTTP/2 are kept: cited in code and in tests, or not done, and why
 cargo xtask tools                   install the pinned tools of the tests into target/tools and stop
 ";
 
@@ -59,6 +62,7 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
         "fuzz" => Ok(Command::Fuzz { targets: words, minutes: minutes.unwrap_or(FUZZ_MINUTES) }),
         "check" => Ok(Command::Check { names: words }),
         "test" => Ok(Command::Test { filters: words, full }),
+        "citations" if words.is_empty() => Ok(Command::Citations),
         "tools" if words.is_empty() => Ok(Command::Tools),
         "help" => Ok(Command::Help),
         other => bail!("unknown command `{other}`; `cargo xtask help` lists the commands"),

@@ -5,6 +5,7 @@
 
 mod architecture;
 mod cargo;
+mod citations;
 mod deny;
 mod features;
 mod layers;
@@ -106,6 +107,13 @@ const CHECKS: [Check; 13] = [
         what: "every file that the texts and the comments name is there",
         remedy: "correct the text: a map that lies is worse than none",
         run: architecture::check,
+    },
+    Check {
+        name: "citations",
+        what: "each rule of HTTP/2 is cited beside code and beside a test, or listed as not done",
+        remedy: "cite the rule's id in brackets where it is kept and where that is tested, or say in \
+                 crates/http2/rules why it is not",
+        run: citations::check,
     },
     Check {
         name: "clippy",

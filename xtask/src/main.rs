@@ -6,6 +6,7 @@
 
 mod args;
 mod check;
+mod citations;
 mod fuzz;
 mod process;
 mod report;
@@ -40,6 +41,7 @@ fn run() -> anyhow::Result<bool> {
         Command::Check { names } => check::run(&workspace, &names),
         Command::Test { filters, full } => suite::run(&workspace, &filters, full),
         Command::Fuzz { targets, minutes } => fuzz::run(&workspace, &targets, minutes),
+        Command::Citations => citations::run(&workspace),
         Command::Tools => Ok(tools::install_all(&workspace)),
         Command::Help => {
             say(args::HELP);
