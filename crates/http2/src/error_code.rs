@@ -37,6 +37,7 @@ impl ErrorCode {
     pub const HTTP_1_1_REQUIRED: Self = Self(0xd);
 
     /// The name that RFC 9113, 7 gives to the code, if it does.
+    // [9113-7-1]
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::NO_ERROR => "NO_ERROR",
@@ -79,6 +80,7 @@ mod tests {
 
     #[test]
     fn shows_the_rfc_name_or_the_number() {
+        // [9113-7-1]
         assert_eq!(ErrorCode::ENHANCE_YOUR_CALM.to_string(), "ENHANCE_YOUR_CALM");
         assert_eq!(ErrorCode(0xd).to_string(), "HTTP_1_1_REQUIRED");
         assert_eq!(ErrorCode(0xe).to_string(), "UNKNOWN_ERROR(0xe)");

@@ -15,6 +15,7 @@ impl Window {
     }
 
     /// What may be sent now.
+    // [9113-6.9.2-2]
     #[inline]
     pub(crate) fn available(self) -> usize {
         self.0.max(0) as usize
@@ -41,6 +42,7 @@ impl Window {
     /// Adds the difference between two values of SETTINGS_INITIAL_WINDOW_SIZE; may leave less than nothing
     /// (6.9.2).
     // wire-rules 83
+    // [9113-6.9.1-2] [9113-6.9.2-3]
     #[expect(
         clippy::arithmetic_side_effects,
         reason = "32 bits and a difference of two 32-bit numbers in 64"
@@ -154,6 +156,7 @@ mod tests {
 
     #[test]
     fn credit_beyond_the_largest_window_is_refused_and_changes_nothing() {
+        // [9113-6.9.1-2] [9113-6.9.2-3]
         // wire-rules 83
         let mut window = Window::new(MAX);
         assert_eq!(window.credit(1), Err(WindowOverflow));
@@ -164,6 +167,7 @@ mod tests {
 
     #[test]
     fn settings_may_push_a_window_below_zero() {
+        // [9113-6.9.2-2]
         // wire-rules 83, RFC 9113 6.9.2
         let mut window = Window::new(100);
         window.spend(80);

@@ -10,6 +10,7 @@ use crate::connection::{LimitConfig, Rate};
 use crate::error::{Blame, ConnectionError};
 
 /// The limits of one connection and how far each is used.
+// [9113-10.5-1]
 #[derive(Debug)]
 pub(crate) struct Limits {
     resets_received: Bucket,

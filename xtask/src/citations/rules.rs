@@ -17,7 +17,9 @@ pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Rule>> {
     let mut open = false;
     for (number, line) in (1..).zip(text.lines()) {
         if let (Some(more), true) = (line.strip_prefix("    "), open) {
-            go_on(rules.last_mut(), more.trim());
+            if let Some(rule) = rules.last_mut() {
+                go_on(rule, more.trim());
+            }
             continue;
         }
         let Some((name, text)) =
@@ -47,8 +49,8 @@ pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Rule>> {
 }
 
 /// A line that belongs to the rule above it.
-fn go_on(rule: Option<&mut Rule>, more: &str) {
-    let Some(Rule { text, not_done, .. }) = rule else { return };
+fn go_on(rule: &mut Rule, more: &str) {
+    let Rule { text, not_done, .. } = rule;
     match (not_done, more.strip_prefix("because: ")) {
         (Some(reason), Some(begun)) => begun.clone_into(reason),
         (Some(reason), None) if !reason.is_empty() => reason.extend([" ", more]),

@@ -55,6 +55,7 @@ impl RequestHead<'_> {
             Field::new(b":method", b"POST"),
             Field::new(b":scheme", self.scheme.as_bytes()),
             Field::new(b":path", self.path.as_bytes()),
+            // [9113-8.3.1-2]
             Field::new(b":authority", self.authority.as_bytes()),
         ];
         let timeout =
@@ -125,6 +126,7 @@ mod tests {
 
     #[test]
     fn the_timeout_follows_the_pseudo_fields() {
+        // [9113-8.3.1-2]
         // wire-rules 8, 9, 13, 17
         let metadata = MetadataMap::new();
         let timeout = Timeout { text: encode_timeout(Duration::from_secs(5)), recurs: true };

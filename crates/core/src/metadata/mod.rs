@@ -227,6 +227,7 @@ impl MetadataMap {
         self.check_room(name, value)?;
         let start = self.bytes.len();
         self.bytes.extend_from_slice(name);
+        // [9113-8.2-1]
         self.bytes[start..].make_ascii_lowercase();
         self.bytes.extend_from_slice(value);
         self.close_entry(start, name.len(), sensitive)

@@ -62,6 +62,7 @@ fn remove_leaves_no_gap() {
 // wire-rules 21
 #[test]
 fn names_are_lowered_and_checked() {
+    // [9113-8.2-1]
     let mut map = MetadataMap::new();
     map.insert("X-Request_Id.2", "v").unwrap();
     assert_eq!(entries(&map), [("x-request_id.2", &b"v"[..])]);

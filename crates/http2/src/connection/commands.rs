@@ -114,6 +114,7 @@ impl Connection {
     /// What the peer sends on the stream meanwhile is dropped and credited; nothing more can be written to
     /// it.
     // wire-rules 63
+    // [9113-8.1-3]
     pub fn reset_when_sent(&mut self, key: StreamKey, code: ErrorCode) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         if stream.queue.is_empty() {
@@ -165,13 +166,16 @@ impl Connection {
         if self.role == Role::Server {
             return Err(OpenError::NotAClient);
         }
+        // [9113-6.8-1]
         if self.shutdown != Shutdown::Serving || self.peer_last_stream.is_some() || self.phase == Phase::Over
         {
             return Err(OpenError::GoingAway);
         }
+        // [9113-5.1.1-3]
         let id = self.ids.next().ok_or(OpenError::IdsExhausted)?;
         // wire-rules 82
         match self.peer.max_concurrent_streams {
+            // [9113-5.1.2-1]
             Some(limit) if self.streams.len() >= limit as usize => Err(OpenError::StreamLimit { limit }),
             _ => Ok(id),
         }
@@ -196,6 +200,7 @@ impl Connection {
         let stream = self.streams.get(key).ok_or(StreamError::Gone)?;
         match stream.send {
             SendHalf::HeadDue => Ok(false),
+            // [9113-5.1-3]
             SendHalf::Ending | SendHalf::Ended => Err(StreamError::Ended),
             SendHalf::Open if stream.reset_after.is_some() => Err(StreamError::Ended),
             SendHalf::Open if !end_stream => Err(StreamError::OutOfOrder),

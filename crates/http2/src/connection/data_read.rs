@@ -19,6 +19,7 @@ impl Connection {
     ) -> Result<Option<Event<'a>>, Fault> {
         let Data { stream: id, data, end_stream, .. } = frame;
         let len = frame.flow_controlled_len();
+        // [9113-5.1-5] [9113-6.8-5] [9113-6.9-3]
         self.on_connection_received(len)?;
         let Some(key) = self.streams.find(id) else {
             self.on_stray_frame(id, "DATA on a closed stream")?;
@@ -35,12 +36,15 @@ impl Connection {
             RecvHalf::HeadDue => {
                 return Err(fault(ErrorCode::PROTOCOL_ERROR, "DATA before the response head"));
             }
+            // [9113-5.1-2] [9113-6.1-2]
             RecvHalf::Ended => return Err(fault(ErrorCode::STREAM_CLOSED, "DATA after END_STREAM")),
         }
         // wire-rules 83
+        // [9113-6.9.1-3]
         if stream.recv_window.on_received(len).is_err() {
             return Err(fault(ErrorCode::FLOW_CONTROL_ERROR, "DATA beyond the stream's window"));
         }
+        // [9113-8.1.1-2]
         if stream.expected != UNKNOWN_LENGTH {
             // 8.1.1
             let left = stream.expected.checked_sub(data.len() as u64);
@@ -86,6 +90,7 @@ impl Connection {
     /// flight, the windows of the streams bound what is buffered. So no stream can starve another, and
     /// nothing leaks when frames are ignored.
     fn on_connection_received(&mut self, len: usize) -> Result<(), ConnectionError> {
+        // [9113-6.9.1-3]
         if self.recv_window.on_received(len).is_err() {
             return Err(ConnectionError::peer(
                 ErrorCode::FLOW_CONTROL_ERROR,

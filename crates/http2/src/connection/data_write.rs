@@ -115,6 +115,7 @@ impl Connection {
     pub fn write_data(&mut self, key: StreamKey, len: usize) -> Result<DataWrite<'_>, StreamError> {
         let stream = self.streams.get(key).ok_or(StreamError::Gone)?;
         check_open(stream)?;
+        // [9113-6.9.1-1]
         let direct = stream.queue.is_empty()
             && self.schedule.is_empty()
             && len <= stream.send_window.available()
@@ -138,6 +139,7 @@ impl Connection {
     ///
     /// # Errors
     /// [`StreamError::Gone`], [`StreamError::Ended`], or [`StreamError::OutOfOrder`] before the head.
+    // [9113-6.9.1-1]
     pub fn end_stream(&mut self, key: StreamKey) -> Result<(), StreamError> {
         let stream = self.streams.get_mut(key).ok_or(StreamError::Gone)?;
         check_open(stream)?;
@@ -168,6 +170,7 @@ impl Connection {
         let max = max_frame.min(self.send_window.available());
         let Some(stream) = self.streams.get_mut(key) else { return };
         stream.scheduled = false;
+        // [9113-6.9.1-1]
         let len = stream.queue.len().min(max).min(stream.send_window.available());
         if len == 0 {
             return;

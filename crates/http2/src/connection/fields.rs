@@ -82,9 +82,11 @@ impl HeadBuilder {
 
     // wire-rules 7
     fn push_pseudo(&mut self, field: Field<'_>) -> Result<(), Malformed> {
+        // [9113-8.3-2]
         if self.regular {
             return Err("pseudo-header field after a regular one");
         }
+        // [9113-8.3-1]
         let pseudo = Pseudo::of(field.name).ok_or("unknown pseudo-header field")?;
         match (self.kind, pseudo) {
             (BlockKind::Trailers, _) => return Err("pseudo-header field in trailers"),
@@ -95,10 +97,12 @@ impl HeadBuilder {
             (BlockKind::Response, _) => return Err("pseudo-header field of requests in a response"),
             (BlockKind::Request, _) => {}
         }
+        // [9113-8.3-3]
         if self.seen & bit(pseudo) != 0 {
             return Err("pseudo-header field given twice");
         }
         check_value(field.value)?;
+        // [9113-8.3.1-5]
         if field.value.is_empty() && pseudo != Pseudo::Authority {
             // 8.3.1: :path must not be empty; nor can a method or scheme be.
             return Err("empty pseudo-header field");
@@ -117,12 +121,15 @@ impl HeadBuilder {
         let value = field.value.trim_ascii();
         match field.name {
             // 8.2.2, wire-rules 12
+            // [9113-8.2.2-1]
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => {
                 return Err("connection-specific field");
             }
+            // [9113-8.2.2-2]
             b"te" if !value.eq_ignore_ascii_case(b"trailers") => return Err("te is not trailers"),
             // wire-rules 11
             b"host" if std::mem::replace(&mut self.host, true) => return Err("host given twice"),
+            // [9113-8.1.1-2]
             b"content-length" if self.kind != BlockKind::Trailers => {
                 let length = parse_length(value).ok_or("content-length is not a number")?;
                 if self.head.content_length().is_some_and(|earlier| earlier != length) {
@@ -139,6 +146,7 @@ impl HeadBuilder {
     }
 
     /// What the list lacks (8.3.1, 8.3.2).
+    // [9113-8.3.1-6] [9113-8.3.2-1] [9113-8.5-1]
     fn missing(&self) -> Option<Malformed> {
         let has = |pseudo| self.seen & bit(pseudo) != 0;
         match self.kind {
@@ -169,6 +177,7 @@ fn bit(pseudo: Pseudo) -> u8 {
 
 /// 8.2.1: no upper case, no blanks and controls, nothing beyond ASCII, no colon.
 // wire-rules 21
+// [9113-8.2.1-1] [9113-8.2.1-2]
 fn check_name(name: &[u8]) -> Result<(), Malformed> {
     if name.iter().all(|octet| matches!(octet, 0x21..=0x7e) && !matches!(octet, b'A'..=b'Z' | b':')) {
         Ok(())
@@ -178,6 +187,7 @@ fn check_name(name: &[u8]) -> Result<(), Malformed> {
 }
 
 /// 8.2.1: no NUL, CR, LF.
+// [9113-8.2.1-3]
 fn check_value(value: &[u8]) -> Result<(), Malformed> {
     if value.iter().any(|octet| matches!(octet, 0 | b'\r' | b'\n')) {
         Err("forbidden character in a field value")
@@ -229,6 +239,7 @@ mod tests {
 
     #[test]
     fn well_formed_lists_pass() {
+        // [9113-8.5-1]
         assert_eq!(
             request(&[("te", "trailers"), ("x", ""), ("content-length", "5"), ("content-length", "5")]),
             ""
@@ -241,6 +252,7 @@ mod tests {
 
     #[test]
     fn pseudo_header_fields_are_first_known_unique_and_complete() {
+        // [9113-8.3-1] [9113-8.3-2] [9113-8.3-3] [9113-8.3.1-5] [9113-8.3.1-6] [9113-8.3.2-1]
         // wire-rules 7
         assert_eq!(request(&[("x", "1"), (":path", "/")]), "pseudo-header field after a regular one");
         assert_eq!(request(&[(":path", "/")]), "pseudo-header field given twice");
@@ -266,6 +278,7 @@ mod tests {
 
     #[test]
     fn connection_specific_fields_are_refused() {
+        // [9113-8.2.2-1] [9113-8.2.2-2]
         // wire-rules 12, 11
         for name in ["connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade"] {
             assert_eq!(request(&[(name, "x")]), "connection-specific field");
@@ -276,6 +289,7 @@ mod tests {
 
     #[test]
     fn names_and_values_are_checked() {
+        // [9113-8.2.1-1] [9113-8.2.1-2] [9113-8.2.1-3]
         // wire-rules 21
         for name in ["Upper", "sp ace", "co:lon", "nul\0", "del\u{7f}", "h\u{e9}"] {
             assert_eq!(request(&[(name, "x")]), "forbidden character in a field name");
@@ -292,6 +306,7 @@ mod tests {
 
     #[test]
     fn content_length_is_one_number() {
+        // [9113-8.1.1-2]
         for bad in ["", "-1", "1 2", "0x1", "18446744073709551615", "99999999999999999999", "5, 5"] {
             assert_eq!(request(&[("content-length", bad)]), "content-length is not a number", "{bad}");
         }

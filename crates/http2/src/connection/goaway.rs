@@ -31,6 +31,7 @@ impl Connection {
     /// A server announces it with a GOAWAY that refuses nothing yet and a PING; when the PING comes back,
     /// every stream the client opened before it knew has arrived, and a second GOAWAY names the last one
     /// (wire-rules 76, 77). A client just tells the server.
+    // [9113-5.4.1-2] [9113-6.8-4]
     pub fn graceful_shutdown(&mut self, now: Instant) {
         if self.shutdown != Shutdown::Serving || self.phase == Phase::Over {
             return;
@@ -52,6 +53,7 @@ impl Connection {
     pub(super) fn finish_graceful_shutdown(&mut self) {
         self.shutdown = Shutdown::Final;
         self.timers.set(Timer::DrainPing, None);
+        // [9113-6.8-3] [9113-8.7-1]
         self.write_goaway(self.ids.accepted(), ErrorCode::NO_ERROR, b"");
     }
 
@@ -66,6 +68,7 @@ impl Connection {
     }
 
     /// Sends GOAWAY now, with up to 1 KiB of `debug`; the connection is over and its streams are gone.
+    // [9113-5.4.1-2]
     pub fn abort(&mut self, code: ErrorCode, debug: &str) {
         if self.phase != Phase::Over {
             let debug = debug.as_bytes();
@@ -76,6 +79,7 @@ impl Connection {
     }
 
     /// Ends the connection for `error`, which is handed back.
+    // [9113-5.4.1-1]
     pub(super) fn fail(&mut self, error: ConnectionError) -> ConnectionError {
         if self.phase != Phase::Over {
             if error.blame() == Blame::Limit {
@@ -101,6 +105,7 @@ impl Connection {
                     "GOAWAY names a stream of its sender",
                 ));
             }
+            // [9113-6.8-3]
             if self.peer_last_stream.is_some_and(|earlier| last_stream > earlier) {
                 return Err(ConnectionError::peer(
                     ErrorCode::PROTOCOL_ERROR,

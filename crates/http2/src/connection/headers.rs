@@ -86,6 +86,7 @@ impl Connection {
         frame: Continuation<'_>,
         now: Instant,
     ) -> Result<Option<Event<'static>>, Fault> {
+        // [9113-6.10-3]
         let Some(mut partial) = self.partial.take() else {
             return Err(
                 ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, "CONTINUATION without HEADERS").into()
@@ -121,6 +122,7 @@ impl Connection {
                 Some(RecvHalf::Open) => self.on_trailers(key, arrived),
                 Some(RecvHalf::Ended) | None => {
                     self.decode_for_table(arrived.block)?;
+                    // [9113-5.1-2]
                     Err(Fault::stream(arrived.stream, ErrorCode::STREAM_CLOSED, "HEADERS after END_STREAM"))
                 }
             };
@@ -136,7 +138,9 @@ impl Connection {
     fn on_request(&mut self, arrived: &Arrived<'_>, now: Instant) -> Result<Option<Event<'static>>, Fault> {
         let id = arrived.stream;
         self.ids.on_peer_opened(id);
+        // [9113-4.3-2]
         let decoded = self.decode(BlockKind::Request, arrived)?;
+        // [9113-6.8-5]
         if self.shutdown == Shutdown::Final {
             // 6.8: streams above the one that GOAWAY named are ignored.
             return Ok(None);
@@ -149,6 +153,7 @@ impl Connection {
         // our limit yet, and may open many streams at once until it does.
         if self.config.max_concurrent_streams.is_some_and(|limit| self.streams.len() >= limit as usize) {
             self.counters.add("streams_refused");
+            // [9113-5.1.2-2] [9113-8.7-1]
             self.write_reset(id, ErrorCode::REFUSED_STREAM);
             return Ok(None);
         }
@@ -176,6 +181,7 @@ impl Connection {
             _ => 0,
         };
         // wire-rules 56
+        // [9113-8.1-4] [9113-8.6-1]
         if (100..200).contains(&status) {
             self.limits.on_housekeeping(now)?;
             return match status {
@@ -204,6 +210,7 @@ impl Connection {
         let malformed = |reason| Err(Fault::stream(arrived.stream, ErrorCode::PROTOCOL_ERROR, reason));
         let decoded = self.decode(BlockKind::Trailers, arrived)?;
         // 8.1, wire-rules 51
+        // [9113-8.1-1] [9113-8.1-2]
         if !arrived.end_stream {
             return malformed("second HEADERS without END_STREAM");
         }
@@ -225,6 +232,7 @@ impl Connection {
     }
 
     /// A block for a stream that is not there.
+    // [9113-4.3-2] [9113-5.1-1] [9113-5.1-4] [9113-5.1-5]
     fn on_stray_block(&mut self, arrived: &Arrived<'_>) -> Result<Option<Event<'static>>, Fault> {
         let id = arrived.stream;
         // First of all, so that a broken block is called by its name (4.3).
@@ -232,6 +240,7 @@ impl Connection {
         let broken = |reason| Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, reason).into());
         match self.ids.absent(id) {
             // 5.1.1, wire-rules 88
+            // [9113-5.1.1-2]
             Absent::Idle if self.role == Role::Server => broken("a client opened a stream with an even id"),
             Absent::Idle => broken("HEADERS on an idle stream"),
             Absent::Skipped => broken("a client opened a stream below an earlier one"),
@@ -256,6 +265,7 @@ impl Connection {
         let mut builder = HeadBuilder::new(kind, limit, arrived.block.len());
         self.decoder
             .decode(arrived.block, &mut |field| builder.push(field))
+            // [9113-4.3-3]
             .map_err(|error| ConnectionError::peer(ErrorCode::COMPRESSION_ERROR, error.reason()))?;
         self.check_hard_cap(builder.size())?;
         Ok(match builder.finish() {
@@ -285,6 +295,7 @@ impl Connection {
 
     /// Up to here the peer gets an answer to its call, beyond it the connection ends.
     // wire-rules 28
+    // [9113-10.5-1]
     fn check_hard_cap(&self, list_size: usize) -> Result<(), ConnectionError> {
         if list_size > self.config.limits.header_list_hard_cap as usize {
             return Err(calm("header_list_hard_cap"));
@@ -295,6 +306,7 @@ impl Connection {
     fn head_event(&self, stream: StreamKey, list: List, end_stream: bool) -> Event<'static> {
         match list {
             List::Stored(head) => Event::Headers { stream, head, end_stream },
+            // [9113-10.5.1-1]
             List::TooLarge(size) => {
                 let limit = self.config.max_header_list_size as usize;
                 Event::HeadersTooLarge { stream, size, limit, end_stream }
@@ -305,6 +317,7 @@ impl Connection {
 
 /// Refuses what is malformed; answers how many octets of data the head promises. `bodiless`: `content-length`
 /// speaks of data that is not sent.
+// [9113-8.1.1-1] [9113-8.1.1-2]
 fn judge_head(decoded: Decoded, arrived: &Arrived<'_>, bodiless: bool) -> Result<(List, u64), Fault> {
     let malformed = |reason| Fault::stream(arrived.stream, ErrorCode::PROTOCOL_ERROR, reason);
     let list = match (decoded, arrived.malformed) {

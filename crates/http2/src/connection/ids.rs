@@ -77,6 +77,7 @@ impl StreamIds {
     }
 
     /// Client: the id of [`next`](Self::next) is used.
+    // [9113-5.1.1-2] [9113-5.1.1-3]
     pub(super) fn on_opened(&mut self) {
         self.next = self.next.and_then(StreamId::next);
     }
@@ -84,6 +85,7 @@ impl StreamIds {
     /// Server: the client began a stream; the id must be above all earlier ones.
     pub(super) fn on_peer_opened(&mut self, id: StreamId) {
         let expected = match self.highest.value() {
+            // [9113-5.1.1-1]
             0 => StreamId::FIRST_CLIENT.value(),
             highest => highest.saturating_add(2),
         };
@@ -107,6 +109,7 @@ impl StreamIds {
     }
 
     /// Server: whether this id begins a new stream.
+    // [9113-5.1.1-2]
     #[inline]
     pub(super) fn is_new(&self, id: StreamId) -> bool {
         self.role == Role::Server && id.is_client_initiated() && id > self.highest

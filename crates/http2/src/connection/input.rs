@@ -57,6 +57,7 @@ impl Connection {
         }
         match self.phase {
             Phase::Ready => {}
+            // [9113-5.4-1]
             Phase::Over => return Ok(Progress { consumed: input.len(), event: None }),
             Phase::AwaitPreface => return self.handle_preface(input),
             Phase::AwaitSettings => self.check_first_frame(input).map_err(|error| self.fail(error))?,
@@ -82,6 +83,7 @@ impl Connection {
     }
 
     /// The 24 octets a client begins with (3.4).
+    // [9113-3.4-4]
     fn handle_preface<'a>(&mut self, input: &'a [u8]) -> Result<Progress<'a>, ConnectionError> {
         let known = input.len().min(PREFACE.len());
         if input.get(..known) != PREFACE.get(..known) {
@@ -97,6 +99,7 @@ impl Connection {
     /// The first frame of a peer is SETTINGS (3.4); told apart as soon as the type is there, so that a server
     /// of another protocol is not waited for.
     // wire-rules 86
+    // [9113-3.4-2] [9113-3.4-4]
     fn check_first_frame(&self, input: &[u8]) -> Result<(), ConnectionError> {
         match input {
             [_, _, _, kind, ..] if FrameType::from_wire(*kind) == FrameType::Settings => Ok(()),
@@ -118,6 +121,7 @@ impl Connection {
             && (header.kind != FrameType::Continuation || header.stream != stream)
         {
             // 6.10
+            // [9113-5.5-2] [9113-6.2-3] [9113-6.10-1]
             let reason = "another frame inside a header block";
             return Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, reason).into());
         }
@@ -145,10 +149,12 @@ impl Connection {
             FrameType::Priority => {
                 self.handle_priority(Priority::parse(header, payload).map_err(fault)?, now)
             }
+            // [9113-6.5.2-1] [9113-8.4-1] [9113-6.6-1]
             FrameType::PushPromise => {
                 // 8.4: a client cannot push, and we have told every server not to.
                 Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, "PUSH_PROMISE is not allowed").into())
             }
+            // [9113-4.1-2] [9113-5.5-1]
             FrameType::Unknown(_) => {
                 self.limits.on_housekeeping(now)?;
                 Ok(None)
@@ -166,13 +172,16 @@ impl Connection {
             self.limits.on_housekeeping(now)?;
         }
         if id.is_connection() {
+            // [9113-6.9.1-2]
             self.send_window.credit(increment).map_err(|_| {
                 ConnectionError::peer(ErrorCode::FLOW_CONTROL_ERROR, "the connection's window overflows")
             })?;
             return Ok(None);
         }
+        // [9113-6.9-2]
         let Some(key) = self.streams.find(id) else { return self.ignore_unless_idle(id, "WINDOW_UPDATE") };
         if let Some(stream) = self.streams.get_mut(key) {
+            // [9113-6.9.1-2]
             stream.send_window.credit(increment).map_err(|_| {
                 Fault::stream(id, ErrorCode::FLOW_CONTROL_ERROR, "the stream's window overflows")
             })?;
@@ -181,6 +190,7 @@ impl Connection {
         Ok(None)
     }
 
+    // [9113-5.4.2-1] [9113-6.4-1]
     fn handle_reset(&mut self, frame: RstStream, now: Instant) -> Result<Option<Event<'static>>, Fault> {
         let RstStream { stream: id, code } = frame;
         let Some(stream) = self.streams.find(id) else {
@@ -197,6 +207,7 @@ impl Connection {
         Ok(Some(Event::Reset { stream, code, initiator: Initiator::Remote }))
     }
 
+    // [9113-6.7-2] [9113-6.7-3]
     fn handle_ping(&mut self, frame: Ping, now: Instant) -> Result<Option<Event<'static>>, Fault> {
         let Ping { ack, payload } = frame;
         if ack {
@@ -237,6 +248,7 @@ impl Connection {
     }
 
     /// Priorities are ignored (5.3.2).
+    // [9113-5.3.2-1]
     fn handle_priority(&mut self, frame: Priority, now: Instant) -> Result<Option<Event<'static>>, Fault> {
         self.limits.on_housekeeping(now)?;
         if frame.dependency.parent == frame.stream {
@@ -247,6 +259,7 @@ impl Connection {
 
     /// A frame that is no offence on a closed stream (5.1).
     // wire-rules 88
+    // [9113-5.1-1] [9113-6.4-3]
     fn ignore_unless_idle(&self, id: StreamId, kind: &'static str) -> Result<Option<Event<'static>>, Fault> {
         if self.ids.absent(id) != Absent::Idle {
             return Ok(None);
@@ -267,9 +280,12 @@ impl Connection {
                 Err(ConnectionError::peer(ErrorCode::PROTOCOL_ERROR, "DATA on an idle stream").into())
             }
             // The peer may not know yet; or it does and we no longer do (5.1 allows to ignore either).
+            // [9113-5.1-5] [9113-5.1-6]
             Absent::Reset(ResetBy::Us) | Absent::Closed => Ok(()),
             // After our GOAWAY, streams above the one it named are ignored (6.8).
+            // [9113-6.8-5]
             _ if self.role == Role::Server && id > self.ids.accepted() => Ok(()),
+            // [9113-5.1-4]
             Absent::Ended => Err(ConnectionError::peer(ErrorCode::STREAM_CLOSED, reason).into()),
             Absent::Reset(ResetBy::Peer) | Absent::Skipped => {
                 Err(Fault::stream(id, ErrorCode::STREAM_CLOSED, reason))
@@ -288,8 +304,10 @@ impl Connection {
             match self.ids.absent(id) {
                 // RST_STREAM on an idle stream would itself break the protocol (6.4); 5.4.2 allows to go
                 // further.
+                // [9113-6.4-3]
                 Absent::Idle => return Err(ConnectionError::peer(code, reason)),
                 // One RST_STREAM is enough.
+                // [9113-5.4-1] [9113-5.4.2-2]
                 Absent::Reset(ResetBy::Us) | Absent::Closed => return Ok(None),
                 Absent::Reset(ResetBy::Peer) | Absent::Ended | Absent::Skipped => {}
             }

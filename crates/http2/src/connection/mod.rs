@@ -161,6 +161,7 @@ impl Connection {
             config,
         };
         if role == Role::Client {
+            // [9113-3.4-1]
             connection.output.frames().extend_from_slice(input::PREFACE);
         }
         connection.encoder.set_peer_limit(connection.config.header_table_size.min(DEFAULT_TABLE_SIZE));

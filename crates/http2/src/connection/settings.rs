@@ -39,6 +39,7 @@ pub(super) const DEFAULT_TABLE_SIZE: u32 = 4_096;
 impl Connection {
     /// Our SETTINGS, first of all frames (3.4), and the connection's window, which SETTINGS cannot change
     /// (6.9.2).
+    // [9113-3.4-2] [9113-6.5-1] [9113-6.5.2-6] [9113-6.9.2-4]
     pub(super) fn write_first_settings(&mut self) {
         let config = &mut self.config;
         config.initial_window_size = config.initial_window_size.min(MAX_WINDOW_SIZE);
@@ -95,11 +96,13 @@ impl Connection {
         let mut window_size = None;
         for setting in settings.iter() {
             match setting {
+                // [9113-4.3.1-1]
                 Setting::HeaderTableSize(size) => {
                     // wire-rules 86: a shrink is obeyed, and announced at the start of the next block.
                     self.encoder.set_peer_limit(size.min(self.config.header_table_size));
                 }
                 // 6.5.2: only a client may take pushes.
+                // [9113-6.5.2-3]
                 Setting::EnablePush(1) if self.role == Role::Client => {
                     return Err(ConnectionError::peer(
                         ErrorCode::PROTOCOL_ERROR,
@@ -108,10 +111,12 @@ impl Connection {
                 }
                 // wire-rules 82: a value below what is open just lets no new stream in until enough have
                 // ended.
+                // [9113-6.5.2-4]
                 Setting::MaxConcurrentStreams(limit) => self.peer.max_concurrent_streams = Some(limit),
                 Setting::InitialWindowSize(size) => window_size = Some(size),
                 Setting::MaxFrameSize(size) => self.peer.max_frame_size = size,
                 Setting::MaxHeaderListSize(size) => self.peer.max_header_list_size = Some(size),
+                // [9113-6.5.2-7] [9113-5.5-1]
                 Setting::EnablePush(_) | Setting::Unknown(..) => {}
             }
         }
@@ -120,6 +125,7 @@ impl Connection {
             self.change_send_windows(size)?;
         }
         // Written before any DATA that the new windows free, since that is scheduled by `poll_output` later.
+        // [9113-3.4-3] [9113-6.5.3-1]
         Settings::encode_ack(self.output.frames());
         self.on_reply_queued()?;
         Ok(Some(Event::Settings))
@@ -127,6 +133,7 @@ impl Connection {
 
     /// A new SETTINGS_INITIAL_WINDOW_SIZE shifts the window of every stream, below zero if need be (6.9.2).
     // wire-rules 83
+    // [9113-6.9.2-1] [9113-6.9.2-3]
     #[expect(clippy::arithmetic_side_effects, reason = "differences of 32 bits in 64")]
     fn change_send_windows(&mut self, size: u32) -> Result<(), ConnectionError> {
         let difference = i64::from(size) - i64::from(self.peer.initial_window_size);
@@ -144,6 +151,7 @@ impl Connection {
     }
 
     /// The peer knows our settings: from now on it is bound by those that are below the defaults (6.5.3).
+    // [9113-6.5.3-2] [9113-6.9.3-1]
     fn on_settings_acknowledged(&mut self) {
         self.decoder.set_limit(self.config.header_table_size as usize);
         let size = self.config.initial_window_size;

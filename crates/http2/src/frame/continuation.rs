@@ -20,6 +20,7 @@ impl<'a> Continuation<'a> {
     /// # Errors
     /// PROTOCOL_ERROR on stream 0, which ends the connection.
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
+        // [9113-6.10-2]
         if header.stream.is_connection() {
             return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "CONTINUATION on stream 0"));
         }

@@ -23,6 +23,7 @@ impl<'a> Data<'a> {
     /// PROTOCOL_ERROR on stream 0 and for padding that does not fit (RFC 9113, 6.1).
     #[inline]
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
+        // [9113-6.1-1]
         if header.stream.is_connection() {
             return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "DATA on stream 0"));
         }
@@ -33,6 +34,7 @@ impl<'a> Data<'a> {
 
     /// What the frame takes from both windows: data, pad length field and padding (RFC 9113, 6.9.1).
     // wire-rules 85
+    // [9113-6.1-4]
     #[inline]
     #[expect(clippy::arithmetic_side_effects, reason = "lengths of parts of one buffer")]
     pub const fn flow_controlled_len(&self) -> usize {

@@ -20,6 +20,7 @@ impl<'a> GoAway<'a> {
     /// # Errors
     /// PROTOCOL_ERROR off stream 0, FRAME_SIZE_ERROR below eight bytes; both end the connection.
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
+        // [9113-6.8-2]
         if !header.stream.is_connection() {
             return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "GOAWAY on a stream"));
         }

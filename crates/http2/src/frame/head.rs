@@ -26,6 +26,7 @@ pub struct FrameHeader {
 
 impl FrameHeader {
     /// Reads the header at the front of `input`; `None` while fewer than nine bytes are there.
+    // [9113-4.1-3] [9113-4.1-4]
     #[inline]
     pub fn parse(input: &[u8]) -> Option<Self> {
         let &[l0, l1, l2, kind, flags, s0, s1, s2, s3] = input.first_chunk::<FRAME_HEADER_LEN>()?;
@@ -38,6 +39,7 @@ impl FrameHeader {
     }
 
     /// The nine bytes of the header. The length must fit in 24 bits.
+    // [9113-4.1-3] [9113-4.1-4]
     #[inline]
     pub fn to_bytes(self) -> [u8; FRAME_HEADER_LEN] {
         debug_assert!(self.len <= MAX_MAX_FRAME_SIZE, "frame of {} bytes", self.len);
@@ -66,6 +68,7 @@ impl FrameHeader {
     ///
     /// # Errors
     /// FRAME_SIZE_ERROR for the connection.
+    // [9113-4.2-1] [9113-4.2-2]
     #[inline]
     pub fn check_len(&self, max_frame_size: u32) -> Result<(), FrameError> {
         if self.len > max_frame_size {
@@ -107,6 +110,7 @@ pub enum FrameType {
 
 impl FrameType {
     /// Reads the type octet; never fails.
+    // [9113-4.1-2]
     #[inline]
     pub const fn from_wire(octet: u8) -> Self {
         match octet {
@@ -199,6 +203,7 @@ mod tests {
 
     #[test]
     fn reserved_bit_of_the_stream_is_ignored() {
+        // [9113-4.1-4]
         // RFC 9113, 4.1
         let header = FrameHeader::parse(&[0, 0, 0, 0, 0, 0x80, 0, 0, 5]).unwrap();
         assert_eq!(header.stream, StreamId::new(5));
@@ -206,6 +211,7 @@ mod tests {
 
     #[test]
     fn length_is_checked_against_the_announced_maximum() {
+        // [9113-4.2-1] [9113-4.2-2]
         // RFC 9113, 4.2
         let mut header = FrameHeader::parse(&[0, 0x40, 0, 0, 0, 0, 0, 0, 1]).unwrap();
         assert_eq!(header.check_len(MIN_MAX_FRAME_SIZE), Ok(()));

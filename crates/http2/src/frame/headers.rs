@@ -31,6 +31,7 @@ impl<'a> Headers<'a> {
     /// priority fields are cut off (4.2). All end the connection, since the compression state is lost.
     #[inline]
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
+        // [9113-6.2-1]
         if header.stream.is_connection() {
             return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "HEADERS on stream 0"));
         }
@@ -81,6 +82,7 @@ impl<'a> Headers<'a> {
 /// The caller put [`FRAME_HEADER_LEN`] bytes of room at `out[start..]` and the block behind them, up to the end
 /// of `out`. The room becomes the HEADERS header; a block above `max_frame_size` is opened up for
 /// CONTINUATION headers, which moves bytes but is rare.
+// [9113-4.1-1] [9113-4.3-1]
 #[expect(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,

@@ -153,6 +153,7 @@ pub enum ErrorScope {
 ///
 /// Padding as long as what is left, or longer, is a connection error. Its bytes are not looked at: a receiver
 /// is not obliged to verify them.
+// [9113-6.1-3] [9113-6.2-2]
 #[inline]
 fn strip_padding(flags: Flags, payload: &[u8]) -> Result<(&[u8], Option<u8>), FrameError> {
     if !flags.contains(Flags::PADDED) {
@@ -176,6 +177,7 @@ const fn padded_len(padding: Option<u8>) -> usize {
     }
 }
 
+// [9113-6.1-5]
 #[expect(clippy::arithmetic_side_effects, reason = "a length in memory and an octet")]
 fn encode_padding(padding: Option<u8>, out: &mut Vec<u8>) {
     out.resize(out.len() + usize::from(padding.unwrap_or(0)), 0);

@@ -18,9 +18,11 @@ impl Ping {
     /// # Errors
     /// PROTOCOL_ERROR off stream 0, FRAME_SIZE_ERROR for a length other than eight; both end the connection.
     pub fn parse(header: FrameHeader, payload: &[u8]) -> Result<Self, FrameError> {
+        // [9113-6.7-4]
         if !header.stream.is_connection() {
             return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "PING on a stream"));
         }
+        // [9113-6.7-1]
         let Ok(payload) = payload.try_into() else {
             return Err(FrameError::connection(ErrorCode::FRAME_SIZE_ERROR, "PING is not 8 bytes long"));
         };

@@ -18,9 +18,11 @@ impl Priority {
     /// # Errors
     /// PROTOCOL_ERROR on stream 0 (connection); FRAME_SIZE_ERROR for a length other than five (stream).
     pub fn parse(header: FrameHeader, payload: &[u8]) -> Result<Self, FrameError> {
+        // [9113-6.3-1]
         if header.stream.is_connection() {
             return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "PRIORITY on stream 0"));
         }
+        // [9113-6.3-2]
         let Ok(fields) = payload.try_into() else {
             return Err(FrameError::stream(ErrorCode::FRAME_SIZE_ERROR, "PRIORITY is not 5 bytes long"));
         };

@@ -18,9 +18,11 @@ impl RstStream {
     /// # Errors
     /// PROTOCOL_ERROR on stream 0, FRAME_SIZE_ERROR for a length other than four; both end the connection.
     pub fn parse(header: FrameHeader, payload: &[u8]) -> Result<Self, FrameError> {
+        // [9113-6.4-2]
         if header.stream.is_connection() {
             return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "RST_STREAM on stream 0"));
         }
+        // [9113-6.4-4]
         let Ok(code) = payload.try_into() else {
             return Err(FrameError::connection(
                 ErrorCode::FRAME_SIZE_ERROR,

@@ -20,16 +20,19 @@ impl<'a> Settings<'a> {
     /// FLOW_CONTROL_ERROR for a window above 2^31-1, FRAME_SIZE_ERROR for a length that is not a multiple of
     /// six or an acknowledgement with entries.
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
+        // [9113-6.5-3]
         if !header.stream.is_connection() {
             return Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "SETTINGS on a stream"));
         }
         let ack = header.flags.contains(Flags::ACK);
+        // [9113-6.5-2]
         if ack && !payload.is_empty() {
             return Err(FrameError::connection(
                 ErrorCode::FRAME_SIZE_ERROR,
                 "SETTINGS acknowledgement with a payload",
             ));
         }
+        // [9113-6.5-4]
         if !payload.len().is_multiple_of(Setting::LEN) {
             return Err(FrameError::connection(
                 ErrorCode::FRAME_SIZE_ERROR,
@@ -125,13 +128,16 @@ impl Setting {
 
     fn check(self) -> Result<(), FrameError> {
         match self {
+            // [9113-6.5.2-2]
             Self::EnablePush(value) if value > 1 => {
                 Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "SETTINGS_ENABLE_PUSH is not 0 or 1"))
             }
+            // [9113-6.5.2-5]
             Self::InitialWindowSize(value) if value > 0x7fff_ffff => Err(FrameError::connection(
                 ErrorCode::FLOW_CONTROL_ERROR,
                 "SETTINGS_INITIAL_WINDOW_SIZE above 2^31-1",
             )),
+            // [9113-6.5.2-6]
             Self::MaxFrameSize(value) if !(MIN_MAX_FRAME_SIZE..=MAX_MAX_FRAME_SIZE).contains(&value) => {
                 Err(FrameError::connection(ErrorCode::PROTOCOL_ERROR, "SETTINGS_MAX_FRAME_SIZE out of range"))
             }

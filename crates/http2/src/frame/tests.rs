@@ -77,6 +77,7 @@ fn every_type_round_trips() {
 
 #[test]
 fn padding_counts_for_flow_control() {
+    // [9113-6.1-4]
     // wire-rules 85; RFC 9113, 6.9.1
     let Frame::Data(data) = parse(0x0, Flags::PADDED, 1, b"\x03abc\0\0\0").unwrap() else { panic!("DATA") };
     assert_eq!((data.data, data.flow_controlled_len()), (&b"abc"[..], 7));
@@ -85,7 +86,15 @@ fn padding_counts_for_flow_control() {
 }
 
 #[test]
+fn padding_is_written_as_zeros() {
+    // [9113-6.1-5]
+    let data = Data { stream: STREAM, data: b"abc", end_stream: true, padding: Some(3) };
+    assert_eq!(write_all(&[Frame::Data(data)])[FRAME_HEADER_LEN..], *b"\x03abc\0\0\0");
+}
+
+#[test]
 fn padding_may_fill_the_frame_but_not_exceed_it() {
+    // [9113-6.1-3] [9113-6.2-2]
     // RFC 9113, 6.1, 6.2, 6.6
     for (kind, fixed) in [(0x0, 0), (0x1, 0), (0x5, 4)] {
         let payload = |pad: u8| [&[pad][..], &[0, 0, 0, 2][..fixed], &[0; 3]].concat();
@@ -105,6 +114,7 @@ fn padding_may_fill_the_frame_but_not_exceed_it() {
 
 #[test]
 fn frames_belong_to_a_stream_or_to_the_connection() {
+    // [9113-6.1-1] [9113-6.2-1] [9113-6.3-1] [9113-6.4-2] [9113-6.5-3] [9113-6.7-4] [9113-6.8-2] [9113-6.10-2]
     // RFC 9113, 6.1 to 6.10
     let payload = [0, 0, 0, 2, 0, 0, 0, 1];
     for (kind, len, on_stream) in [
@@ -127,6 +137,7 @@ fn frames_belong_to_a_stream_or_to_the_connection() {
 
 #[test]
 fn fixed_lengths_are_enforced() {
+    // [9113-4.2-2] [9113-6.3-2] [9113-6.4-4] [9113-6.5-2] [9113-6.5-4] [9113-6.7-1] [9113-6.9-4]
     // RFC 9113, 6.3: a stream error; 6.4, 6.5, 6.7, 6.8, 6.9: the connection's.
     for (kind, stream, legal, scope) in [
         (0x2, 1, 5..6, ErrorScope::Stream),
@@ -150,6 +161,7 @@ fn fixed_lengths_are_enforced() {
 
 #[test]
 fn settings_are_checked_and_kept_in_order() {
+    // [9113-6.5.2-2] [9113-6.5.2-5] [9113-6.5.2-6] [9113-6.5.2-7]
     // RFC 9113, 6.5.2 and 6.5.3
     let entries = [
         Setting::HeaderTableSize(0),
@@ -189,6 +201,7 @@ fn settings_are_checked_and_kept_in_order() {
 
 #[test]
 fn zero_increment_is_an_error_of_its_scope() {
+    // [9113-6.9-1]
     // wire-rules 83; RFC 9113, 6.9. The reserved bit alone is no increment.
     for (stream, scope) in [(0, ErrorScope::Connection), (1, ErrorScope::Stream)] {
         for payload in [[0; 4], [0x80, 0, 0, 0]] {
@@ -210,6 +223,7 @@ fn only_a_servers_stream_can_be_promised() {
 
 #[test]
 fn undefined_flags_are_ignored() {
+    // [9113-4.1-3]
     // RFC 9113, 4.1: PADDED means nothing on PING, END_STREAM nothing on CONTINUATION.
     let ping = Ping { ack: false, payload: [9; 8] };
     assert_eq!(parse(0x6, Flags(0xfe), 0, &[9; 8]), Ok(Frame::Ping(ping)));
@@ -234,6 +248,7 @@ fn random_payloads_never_panic_and_what_is_read_can_be_written() {
 
 #[test]
 fn sealed_blocks_are_cut_at_the_maximum_frame_size() {
+    // [9113-4.1-1] [9113-4.3-1]
     // wire-rules 28; RFC 9113, 4.3
     let mut random = Random::new(18);
     for len in [0, 1, 99, 100, 101, 199, 200, 201, 1000] {

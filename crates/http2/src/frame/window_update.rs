@@ -21,6 +21,7 @@ impl WindowUpdate {
     // wire-rules 83
     #[inline]
     pub fn parse(header: FrameHeader, payload: &[u8]) -> Result<Self, FrameError> {
+        // [9113-6.9-4]
         let Ok(increment) = payload.try_into() else {
             return Err(FrameError::connection(
                 ErrorCode::FRAME_SIZE_ERROR,
@@ -29,6 +30,7 @@ impl WindowUpdate {
         };
         // The highest bit is reserved and ignored.
         let increment = u32::from_be_bytes(increment) & 0x7fff_ffff;
+        // [9113-6.9-1]
         if increment == 0 {
             let reason = "WINDOW_UPDATE with an increment of 0";
             return Err(if header.stream.is_connection() {

@@ -49,6 +49,7 @@ impl Decoder {
     /// A table that holds more than that must be shrunk by the peer at the start of its next block
     /// (RFC 9113, 4.3.1). One that holds less is bounded at once and without asking: the newest entries keep
     /// their indices, so a peer that ignores the limit can only run into [`HpackError::IndexPastTable`].
+    // [9113-4.3.1-2]
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
         self.update_due = self.table.size() > limit;
@@ -64,6 +65,7 @@ impl Decoder {
     pub fn decode(&mut self, block: &[u8], sink: &mut impl FnMut(Field<'_>)) -> Result<(), HpackError> {
         let mut reader = Reader::new(block);
         self.read_size_updates(&mut reader)?;
+        // [7541-2.1-1]
         while let Some(first) = reader.peek() {
             // RFC 7541, 6: the leading bits tell the representation.
             match first {
@@ -105,6 +107,7 @@ impl Decoder {
     }
 
     /// Dynamic table size updates (RFC 7541, 6.3), which only the start of a block may hold (4.2).
+    // [9113-4.3.1-2] [7541-4.2-1] [7541-6.3-1]
     #[inline]
     fn read_size_updates(&mut self, reader: &mut Reader<'_>) -> Result<(), HpackError> {
         while let Some(0x20..0x40) = reader.peek() {
@@ -143,6 +146,7 @@ impl Decoder {
     }
 
     /// A literal that does not enter the table (RFC 7541, 6.2.2 and 6.2.3).
+    // [7541-6.2.3-1]
     fn read_literal(
         &mut self,
         reader: &mut Reader<'_>,
@@ -169,6 +173,7 @@ impl fmt::Debug for Decoder {
 }
 
 /// The entry of the joint address space (RFC 7541, 2.3.3).
+// [7541-2.3.3-1] [7541-6.1-1]
 #[inline]
 fn entry(table: &DynamicTable, index: usize) -> Result<(&[u8], &[u8]), HpackError> {
     if let Some(entry) = static_table::get(index) {

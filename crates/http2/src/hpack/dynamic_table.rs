@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, fmt};
 
 /// Overhead that each entry counts for (RFC 7541, 4.1).
+// [7541-4.1-1]
 const ENTRY_OVERHEAD: usize = 32;
 
 /// Dead bytes below this are not worth moving the live ones for.
@@ -76,6 +77,7 @@ impl DynamicTable {
 
     /// Inserts an entry and returns how many were evicted for it. One that is larger than the whole table
     /// empties it and is not kept (RFC 7541, 4.4).
+    // [7541-2.3.2-1] [7541-4.4-1]
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) -> usize {
         self.insert_from(name.len(), value, |log| log.extend_from_slice(name))
     }
@@ -89,6 +91,7 @@ impl DynamicTable {
     }
 
     /// Changes the maximum and returns how many entries were evicted (RFC 7541, 4.3).
+    // [7541-4.3-1]
     #[expect(clippy::arithmetic_side_effects, reason = "64 bits counted one by one")]
     pub(super) fn set_max_size(&mut self, max_size: usize) -> usize {
         if self.max_size != max_size {
@@ -199,6 +202,7 @@ mod tests {
 
     #[test]
     fn entry_larger_than_the_table_empties_it() {
+        // [7541-4.4-1]
         // RFC 7541, 4.4
         let mut table = DynamicTable::new(64);
         table.insert(b"a", b"1");
@@ -220,6 +224,7 @@ mod tests {
 
     #[test]
     fn lower_maximum_evicts_the_oldest() {
+        // [7541-4.3-1]
         // RFC 7541, 4.3
         let mut table = DynamicTable::new(200);
         for name in [b"a", b"b", b"c"] {
@@ -247,6 +252,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_plain_list_and_stays_bounded() {
+        // [7541-4.1-1]
         let mut random = Random::new(11);
         let mut table = DynamicTable::new(1000);
         // Near the end of the position counter, so that it wraps within the test.

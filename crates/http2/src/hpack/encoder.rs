@@ -64,6 +64,7 @@ impl Encoder {
     /// Applies the peer's SETTINGS_HEADER_TABLE_SIZE, in bytes; the next block announces the change. Above
     /// 4,096 the table does not grow.
     // wire-rules 86
+    // [9113-4.3.1-1] [7541-4.2-1] [7541-4.2-3]
     pub fn set_peer_limit(&mut self, limit: u32) {
         let max = MAX_TABLE_SIZE.min(limit as usize);
         if max == self.table.max_size() {
@@ -77,6 +78,7 @@ impl Encoder {
 
     /// Begins a block: appends the table size updates that are due. Every block needs it once, before its
     /// fields; [`Self::encode_block`] and [`Self::encode_cached`] include it.
+    // [7541-4.2-2] [7541-4.2-3]
     #[inline]
     pub fn start_block(&mut self, out: &mut Vec<u8>) {
         if let Some(lowest) = self.lowest_unannounced.take() {
@@ -95,6 +97,7 @@ impl Encoder {
     }
 
     /// Appends a whole block.
+    // [7541-2.1-1]
     pub fn encode_block<'f>(&mut self, fields: impl IntoIterator<Item = Field<'f>>, out: &mut Vec<u8>) {
         self.start_block(out);
         for field in fields {
@@ -158,6 +161,7 @@ impl Encoder {
     /// Appends a field; `otherwise` is the policy for names without one of their own.
     fn encode_expecting(&mut self, field: Field<'_>, otherwise: Policy, out: &mut Vec<u8>) {
         let known = static_table::known_name(field.name);
+        // [7541-6.2.3-1] [7541-7.1.3-1]
         if field.sensitive {
             return self.encode_literal(field, known, Literal::NEVER_INDEXED, out);
         }

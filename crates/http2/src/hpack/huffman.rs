@@ -100,10 +100,12 @@ fn decode_into(code: &[u8], room: &mut [u8]) -> Result<usize, HpackError> {
         // Followed by ones, padding reads as the end-of-string symbol and an incomplete code as a long one.
         let ones = u64::MAX.checked_shr(pending).unwrap_or(0);
         if bits | ones == u64::MAX && pending < LONGEST {
+            // [7541-5.2-1]
             return if pending < 8 { Ok(written) } else { Err(HpackError::HuffmanPaddingTooLong) };
         }
         let (symbol, len) = first_symbol(bits | ones)?;
         if len > pending {
+            // [7541-5.2-2]
             return Err(HpackError::HuffmanPaddingNotOnes);
         }
         room[written] = symbol;
@@ -121,6 +123,7 @@ fn first_symbol(bits: u64) -> Result<(u8, u32), HpackError> {
     if len != 0 { Ok((symbol, u32::from(len))) } else { first_long_symbol(bits) }
 }
 
+// [7541-5.2-3]
 #[cold]
 #[expect(
     clippy::arithmetic_side_effects,
@@ -392,6 +395,7 @@ mod tests {
 
     #[test]
     fn padding_is_at_most_seven_ones() {
+        // [7541-5.2-1] [7541-5.2-2]
         // RFC 7541, 5.2; `0` is five zero bits.
         assert_eq!(decoded(&[0x07]).unwrap(), b"0");
         assert_eq!(decoded(&[0x06]), Err(HpackError::HuffmanPaddingNotOnes));
@@ -402,6 +406,7 @@ mod tests {
 
     #[test]
     fn end_of_string_symbol_is_refused() {
+        // [7541-5.2-3]
         // RFC 7541, 5.2
         assert_eq!(decoded(&[0xff; 4]), Err(HpackError::HuffmanEos));
         assert_eq!(decoded(&[0xff; 40]), Err(HpackError::HuffmanEos));

@@ -34,6 +34,7 @@ impl<'a> Reader<'a> {
         if prefix < mask { Ok(usize::from(prefix)) } else { self.continuation(prefix) }
     }
 
+    // [7541-5.1-1]
     #[expect(clippy::arithmetic_side_effects, reason = "seven bits five times in 64")]
     fn continuation(&mut self, prefix: u8) -> Result<usize, HpackError> {
         let mut value = u64::from(prefix);
@@ -118,12 +119,14 @@ mod tests {
 
     #[test]
     fn redundant_zero_octets_are_read_up_to_the_bound() {
+        // [7541-5.1-1]
         assert_eq!(decode(&[0x1f, 0x80, 0x80, 0x80, 0x80, 0x00], 5), Ok(31));
         assert_eq!(decode(&[0x1f, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00], 5), Err(HpackError::IntegerTooLarge));
     }
 
     #[test]
     fn values_above_32_bits_are_refused() {
+        // [7541-5.1-1]
         let mut out = Vec::new();
         encode(1 << 32, 5, 0, &mut out);
         assert_eq!(decode(&out, 5), Err(HpackError::IntegerTooLarge));

@@ -96,6 +96,7 @@ mod decoding {
 
     #[test]
     fn requests_without_and_with_huffman() {
+        // [7541-2.1-1]
         // RFC 7541, C.3 and C.4
         for blocks in [
             [
@@ -174,6 +175,7 @@ mod decoding {
 
     #[test]
     fn index_zero_and_indices_past_the_table_are_refused() {
+        // [7541-2.3.3-1] [7541-6.1-1]
         // RFC 7541, 6.1 and 2.3.3
         for (block, error) in [
             ("80", HpackError::IndexZero),
@@ -218,6 +220,7 @@ mod decoding {
 
     #[test]
     fn size_updates_stand_first_and_stay_below_the_limit() {
+        // [7541-6.3-1] [7541-4.2-1]
         // RFC 7541, 4.2 and 6.3
         let mut decoder = Decoder::new(4096);
         assert_eq!(decode(&mut decoder, &hex("20 3fe11f 82")), Ok(plain(&[(":method", "GET")])));
@@ -235,6 +238,7 @@ mod decoding {
 
     #[test]
     fn lower_limit_holds_from_the_acknowledgement_on() {
+        // [9113-4.3.1-2]
         // RFC 9113, 4.3.1
         let mut decoder = Decoder::new(0);
         decode(&mut decoder, &hex("4001610162")).unwrap();
@@ -376,6 +380,7 @@ mod encoding {
 
     #[test]
     fn sensitive_fields_are_never_indexed() {
+        // [7541-6.2.3-1] [7541-7.1.3-1]
         // RFC 7541, 7.1.3
         let mut encoder = Encoder::new(1);
         let mut decoder = Decoder::new(4096);
@@ -416,6 +421,7 @@ mod encoding {
 
     #[test]
     fn changed_limit_is_announced_at_the_next_block() {
+        // [9113-4.3.1-1] [7541-4.2-1] [7541-4.2-2] [7541-4.2-3]
         // wire-rules 86; RFC 7541, 4.2
         let mut encoder = Encoder::new(1);
         let mut decoder = Decoder::new(4096);

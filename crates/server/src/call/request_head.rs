@@ -92,6 +92,7 @@ impl<'a> Collected<'a> {
                     Some(parse_timeout(value).map_err(|error| Status::internal(error.to_string())));
             }
             // The engine lets one `host` through, which `:authority` outranks (wire-rules 11).
+            // [9113-8.3.1-1]
             b"host" | b"te" | b"grpc-accept-encoding" | b"grpc-message-type" => {}
             _ => return false,
         }

@@ -188,6 +188,7 @@ fn the_order_of_header_fields_does_not_matter() {
 // wire-rules 11
 #[test]
 fn one_host_is_dropped_and_more_are_malformed() {
+    // [9113-8.3.1-1]
     in_each_mode(async |stage: Stage| {
         let (served, mut peer) = stage.start().await;
         let mut fields = head_with(&[("host", b"a.example"), ("script", b"tell")]);

@@ -126,6 +126,7 @@ impl Turn {
             let now = clock();
             let (mut read_more, mut more_output) = (false, false);
             // A peer that does not read what it asked for is not asked for more.
+            // [9113-5.2.2-1]
             let reading = endpoint.connection().wants_input();
             let filled = if reading { self.read.poll_fill(io.as_mut(), cx) } else { Poll::Pending };
             match filled {

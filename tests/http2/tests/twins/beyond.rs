@@ -23,6 +23,15 @@ pub(crate) fn server_cases() -> Vec<Case> {
         broken("hpack/2.3.3/2", &[0x7f, 0x07, 0x00]),
         broken("eos-in-a-value", b"\x00\x06x-twin\x87\x49\x51\xff\xff\xff\xfa\x7f"),
         broken("eos-in-a-name", b"\x00\x84\xff\xff\xff\xff\x02ok"),
+        // [7541-2.3.2-1]: the same field twice, then both of its entries.
+        case(
+            "twice-in-the-table",
+            [
+                headers(1, WHOLE, &[&request()[..], b"\x40\x01x\x01y\x40\x01x\x01y"].concat()),
+                headers(3, WHOLE, &[&request()[..], &[0xbe, 0xbf]].concat()),
+            ],
+            &["HEADERS 1 200", "DATA 1 1024 END", "HEADERS 3 200", "DATA 3 1024 END"],
+        ),
         // RFC 9113 6.7
         case("short-ping", [frame(0x6, 0, 0, &[0; 6])], &["GOAWAY 0 FRAME_SIZE_ERROR", "closed"]),
         case(

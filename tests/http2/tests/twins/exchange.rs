@@ -212,6 +212,7 @@ impl Judge {
             Frame::Ping(frame) if frame.ack => format!("PING ACK {:02x}", frame.payload[7]),
             Frame::Ping(_) => "PING".to_owned(),
             Frame::WindowUpdate(frame) => format!("WINDOW_UPDATE {stream} {}", frame.increment),
+            // [9113-6.6-1]
             other => panic!("an endpoint sends no such frame: {other:?}"),
         }
     }
@@ -231,4 +232,5 @@ const ACKNOWLEDGED: [u8; 9] = [0, 0, 0, 4, ACK, 0, 0, 0, 0];
 
 /// SETTINGS first; then the connection's window is raised to 1 MiB.
 const SERVER_HELLO: [&str; 3] = ["SETTINGS", "WINDOW_UPDATE 0 983041", "SETTINGS ACK"];
+// [9113-5.1.1-1]
 const CLIENT_HELLO: [&str; 4] = ["SETTINGS", "WINDOW_UPDATE 0 983041", "HEADERS 1 GET END", "SETTINGS ACK"];

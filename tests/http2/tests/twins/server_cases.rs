@@ -37,6 +37,7 @@ fn generic() -> Vec<Case> {
             &["SETTINGS", "WINDOW_UPDATE 0 983041", "SETTINGS ACK"],
         ),
         case("generic/2/1", [priority(1, 0, 255), ping(0, [0; 8])], &["PING ACK 00"]),
+        // [9113-6.9-2]
         case(
             "generic/2/2",
             [settings(&[(INITIAL_WINDOW_SIZE, 0)]), get(), window_update(1, 1)],
@@ -47,6 +48,7 @@ fn generic() -> Vec<Case> {
             [settings(&[(INITIAL_WINDOW_SIZE, 0)]), get(), priority(1, 0, 255), window_update(1, 1)],
             &["SETTINGS ACK", "HEADERS 1 200", "DATA 1 1"],
         ),
+        // [9113-5.4.2-1]
         in_steps(
             "generic/2/4",
             [get(), [rst_stream(1, CANCEL), ping(0, [0; 8])].concat()],
@@ -71,6 +73,7 @@ fn generic() -> Vec<Case> {
             [headers(1, WHOLE | PRIORITIZED, &[dependency(0, 255), request()].concat())],
             ANSWERED,
         ),
+        // [9113-5.3.2-1]
         case("generic/3.3/1", [priority(1, 0, 0), get()], ANSWERED),
         case("generic/3.3/2", [priority(1, 0, 255), get()], ANSWERED),
         case("generic/3.3/3", [priority(3, 1, 255), get()], ANSWERED),
@@ -93,6 +96,7 @@ fn generic() -> Vec<Case> {
         // A server that nothing is asked of any more closes.
         case("generic/3.8/1", [goaway(0, 0, b"bye"), ping(0, [0; 8])], &["PING ACK 00", "closed"]),
         case("generic/3.9/1", [window_update(0, 1), ping(0, [0; 8])], &["PING ACK 00"]),
+        // [9113-6.9-2]
         case("generic/3.9/2", [get(), window_update(1, 1)], ANSWERED),
         case(
             "generic/3.10/1",
@@ -206,6 +210,7 @@ fn stream_states() -> Vec<Case> {
         case("http2/5.1/1", [data(1, END_STREAM, b"test")], &["GOAWAY 0 PROTOCOL_ERROR", "closed"]),
         case("http2/5.1/2 http2/6.4/2", [rst_stream(1, CANCEL)], &["GOAWAY 0 PROTOCOL_ERROR", "closed"]),
         case("http2/5.1/3", [window_update(1, 100)], &["GOAWAY 0 PROTOCOL_ERROR", "closed"]),
+        // [9113-6.10-3]
         case(
             "http2/5.1/4",
             [continuation(1, END_HEADERS, &request())],
@@ -262,6 +267,7 @@ fn identifiers_and_errors() -> Vec<Case> {
     let bad_ping = || frame(0x6, 0, 3, &[0; 8]);
     vec![
         case("http2/5.1.1/1", [headers(2, WHOLE, &request())], &["GOAWAY 0 PROTOCOL_ERROR", "closed"]),
+        // [9113-5.4.1-1]
         case(
             "http2/5.1.1/2",
             [headers(5, WHOLE, &request()), headers(3, WHOLE, &request())],

@@ -96,6 +96,7 @@ fn a_trailers_only_response_is_one_frame() {
 
 #[test]
 fn commands_out_of_order_are_refused_and_send_nothing() {
+    // [9113-5.1-3]
     let mut pair = Pair::ready();
     let client = pair.client.connection.open(fields(&REQUEST), false).unwrap();
     let happened = pair.settle();

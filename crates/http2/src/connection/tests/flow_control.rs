@@ -94,6 +94,7 @@ fn a_write_that_is_dropped_or_of_another_length_sends_nothing() {
 
 #[test]
 fn data_stops_at_either_window_and_goes_on_with_credit() {
+    // [9113-6.9.1-1]
     // wire-rules 84
     let (mut scripted, key) = sending(Config::server());
     scripted.write(key, &vec![1; 200_000]).unwrap();
@@ -116,6 +117,7 @@ fn data_stops_at_either_window_and_goes_on_with_credit() {
 
 #[test]
 fn end_of_stream_needs_no_window() {
+    // [9113-6.9.1-1]
     let (mut scripted, key) = sending(Config::server());
     scripted.write(key, &vec![1; 65_535]).unwrap();
     assert_eq!(data_len(&scripted.written()), 65_535);
@@ -126,6 +128,7 @@ fn end_of_stream_needs_no_window() {
 
 #[test]
 fn settings_move_the_windows_of_open_streams_even_below_zero() {
+    // [9113-6.9.2-1] [9113-6.9.2-2]
     // wire-rules 83, RFC 9113 6.9.2
     let (mut scripted, key) = sending(Config::server());
     scripted.write(key, &vec![1; 60_000]).unwrap();
@@ -147,6 +150,7 @@ fn settings_move_the_windows_of_open_streams_even_below_zero() {
 
 #[test]
 fn window_overflow_is_an_error_of_its_level() {
+    // [9113-6.9.1-2] [9113-6.9.2-3]
     // wire-rules 83, RFC 9113 6.9.1
     let max = 0x7fff_ffff;
     let (mut scripted, key) = sending(Config::server());
@@ -164,6 +168,7 @@ fn window_overflow_is_an_error_of_its_level() {
 
 #[test]
 fn window_update_of_zero_is_an_error_of_its_level() {
+    // [9113-6.9-1]
     // wire-rules 83, RFC 9113 6.9
     let (mut scripted, _) = sending(Config::server());
     scripted.window_update(1, 0).unwrap();
@@ -173,6 +178,7 @@ fn window_update_of_zero_is_an_error_of_its_level() {
 
 #[test]
 fn a_peer_beyond_its_window_is_stopped() {
+    // [9113-6.9.1-3]
     // wire-rules 83
     let config = Config { initial_window_size: 70_000, ..Config::server() };
     let mut scripted = Scripted::server(config);
@@ -209,6 +215,7 @@ fn credit_is_gathered_and_follows_what_is_released() {
 
 #[test]
 fn the_connections_window_is_large_from_the_start_and_never_leaks() {
+    // [9113-6.9-3]
     // reports 1, 2, 3, 7, 13: ignored data, padding and data on closed streams are all given back
     let mut scripted = Scripted::server(Config::server());
     let mut sent = 0;
@@ -231,6 +238,7 @@ fn the_connections_window_is_large_from_the_start_and_never_leaks() {
 
 #[test]
 fn bug_2_padding_is_given_back_on_the_stream_too() {
+    // [9113-6.1-4]
     // wire-rules 85
     let mut scripted = Scripted::server(Config { initial_window_size: 70_000, ..Config::server() });
     let key = scripted.request(1, false);
@@ -246,6 +254,7 @@ fn bug_2_padding_is_given_back_on_the_stream_too() {
 
 #[test]
 fn windows_below_the_default_bind_the_peer_once_it_knows() {
+    // [9113-6.5.3-2] [9113-6.9.3-1]
     let config = Config { initial_window_size: 10, ..Config::server() };
     let mut scripted = Scripted::before_handshake(crate::connection::Role::Server, config);
     scripted.receive(crate::connection::input::PREFACE).unwrap();
@@ -261,6 +270,7 @@ fn windows_below_the_default_bind_the_peer_once_it_knows() {
 
 #[test]
 fn bug_6_rst_goes_out_at_window_zero_and_takes_the_queue_with_it() {
+    // [9113-5.1-3]
     // report 6, wire-rules 73
     let (mut scripted, key) = sending(Config::server());
     scripted.write(key, &vec![1; 100_000]).unwrap();
@@ -273,6 +283,7 @@ fn bug_6_rst_goes_out_at_window_zero_and_takes_the_queue_with_it() {
 
 #[test]
 fn a_reset_can_wait_for_what_is_queued() {
+    // [9113-8.1-3]
     // wire-rules 63
     let mut scripted = Scripted::server(Config::server());
     let key = scripted.request(1, false);

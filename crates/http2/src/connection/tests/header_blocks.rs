@@ -41,6 +41,7 @@ fn a_block_may_be_cut_anywhere() {
 
 #[test]
 fn nothing_comes_between_the_parts_of_a_block() {
+    // [9113-5.5-2] [9113-6.2-3] [9113-6.10-1]
     // RFC 9113 6.10
     for other in [
         raw_frame(0x6, 0, 0, &[0; 8]),
@@ -58,6 +59,7 @@ fn nothing_comes_between_the_parts_of_a_block() {
 
 #[test]
 fn a_broken_block_ends_the_connection() {
+    // [9113-4.3-3]
     // RFC 9113 4.3
     let error = server().raw(0x1, END_HEADERS, 1, &[0xff, 0xff]).unwrap_err();
     assert_eq!(error.code(), ErrorCode::COMPRESSION_ERROR);
@@ -65,6 +67,7 @@ fn a_broken_block_ends_the_connection() {
 
 #[test]
 fn a_large_list_is_told_and_the_table_stays_in_step() {
+    // [9113-4.3-2] [9113-10.5.1-1]
     // wire-rules 27, 28
     let mut scripted = server();
     let value = "v".repeat(30_000);
@@ -97,6 +100,7 @@ fn a_configured_63_kilobyte_header_arrives_whole() {
 
 #[test]
 fn a_list_beyond_the_hard_cap_ends_the_connection() {
+    // [9113-10.5-1]
     // wire-rules 28, 87
     let mut scripted = server();
     // A large entry of the table, named often: little on the wire, much when decoded.
@@ -133,6 +137,7 @@ fn an_endless_block_ends_the_connection() {
 
 #[test]
 fn large_heads_leave_in_continuation_frames() {
+    // [9113-4.1-1] [9113-4.3-1]
     let mut scripted = Scripted::client(Config::client());
     let value = "v".repeat(40_000);
     let list = [&REQUEST[..], &[("large", &value)]].concat();

@@ -31,6 +31,7 @@ fn flood(
 
 #[test]
 fn rapid_reset_ends_the_connection() {
+    // [9113-10.5-1]
     // abuse 1
     let mut scripted = server();
     let rounds = flood(&mut scripted, "resets_received", 20_000, |scripted, round| {
@@ -105,6 +106,7 @@ fn window_updates_for_every_small_message_are_no_attack() {
 
 #[test]
 fn bug_97_a_client_that_does_not_know_the_limit_yet_is_refused_not_closed() {
+    // [9113-5.1.2-2]
     // everything in one read, before our SETTINGS have arrived
     let mut scripted = server();
     for round in 0..5_000 {
@@ -155,6 +157,7 @@ fn replies_to_a_peer_that_does_not_read_are_bounded() {
 
 #[test]
 fn answers_to_a_peer_that_does_not_read_stop_the_reading() {
+    // [9113-5.2.2-1]
     // abuse 16: replies that need no window and end their streams at once
     let mut scripted = server();
     let long = "t".repeat(4000);
@@ -198,6 +201,7 @@ fn credit_by_the_octet_is_housekeeping_even_though_each_moves_data() {
 
 #[test]
 fn housekeeping_without_end_ends_the_connection() {
+    // [9113-10.5-1]
     // abuse 7, 8, 13, 15
     for (kind, id, payload) in [
         (0x6, 0, &[0; 8][..]),

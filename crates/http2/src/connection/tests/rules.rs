@@ -1,6 +1,8 @@
 //! What RFC 9113 forbids a peer, rule by rule: which error, how far it reaches, and that the connection lives
 //! on after a stream error.
 
+use std::time::Duration;
+
 use super::scripted::{Scripted, raw_frame};
 use super::{REQUEST, RESPONSE, Seen, TRAILERS, fields};
 use crate::connection::{Config, Initiator, Role, input::PREFACE};
@@ -59,6 +61,7 @@ const PADDED: u8 = 0x8;
 
 #[test]
 fn the_preface_comes_first() {
+    // [9113-3.4-4]
     // RFC 9113 3.4
     for cut in 0..PREFACE.len() {
         let mut scripted = Scripted::before_handshake(Role::Server, Config::server());
@@ -88,6 +91,7 @@ fn other_protocols_are_named_and_get_no_goaway() {
 
 #[test]
 fn settings_come_before_all_other_frames() {
+    // [9113-3.4-2] [9113-3.4-4]
     // wire-rules 86, RFC 9113 3.4
     let mut scripted = Scripted::before_handshake(Role::Server, Config::server());
     scripted.receive(PREFACE).unwrap();
@@ -98,6 +102,7 @@ fn settings_come_before_all_other_frames() {
 
 #[test]
 fn frames_have_the_length_of_their_type() {
+    // [9113-4.2-2] [9113-6.3-2] [9113-6.4-4] [9113-6.5-2] [9113-6.5-4] [9113-6.7-1] [9113-6.9-4]
     // RFC 9113 4.2, 6.4 to 6.9
     let size = ErrorCode::FRAME_SIZE_ERROR;
     // Known from the header alone.
@@ -115,6 +120,7 @@ fn frames_have_the_length_of_their_type() {
 
 #[test]
 fn frames_are_on_the_kind_of_stream_they_are_for() {
+    // [9113-6.1-1] [9113-6.2-1] [9113-6.3-1] [9113-6.4-2] [9113-6.5-3] [9113-6.5.2-1] [9113-6.7-4] [9113-6.8-2] [9113-6.10-2] [9113-8.4-1]
     let protocol = ErrorCode::PROTOCOL_ERROR;
     for (kind, payload) in
         [(0x0, &[0; 4][..]), (0x1, &[0x82]), (0x2, &[0; 5]), (0x3, &[0; 4]), (0x9, &[0x82])]
@@ -132,6 +138,7 @@ fn frames_are_on_the_kind_of_stream_they_are_for() {
 
 #[test]
 fn unknown_frames_and_flags_are_ignored() {
+    // [9113-4.1-2] [9113-4.1-3] [9113-5.5-1]
     // RFC 9113 4.1, 5.5
     let mut scripted = server();
     assert!(scripted.raw(0xbe, 0xff, 7, b"whatever").unwrap().is_empty());
@@ -141,6 +148,7 @@ fn unknown_frames_and_flags_are_ignored() {
 
 #[test]
 fn nothing_but_headers_and_priority_opens_an_idle_stream() {
+    // [9113-5.1-1] [9113-6.4-3]
     // wire-rules 88, RFC 9113 5.1
     let protocol = ErrorCode::PROTOCOL_ERROR;
     for (kind, payload) in [(0x0, &b"data"[..]), (0x3, &[0; 4]), (0x8, &[0, 0, 0, 1])] {
@@ -155,6 +163,7 @@ fn nothing_but_headers_and_priority_opens_an_idle_stream() {
 
 #[test]
 fn stream_ids_are_odd_and_increase() {
+    // [9113-5.1.1-2]
     // wire-rules 1, 88, RFC 9113 5.1.1
     let mut scripted = server();
     let even = headers_frame(&mut scripted, END_HEADERS, 2, &REQUEST);
@@ -167,6 +176,7 @@ fn stream_ids_are_odd_and_increase() {
 
 #[test]
 fn a_half_closed_stream_takes_no_more_data_or_headers() {
+    // [9113-5.1-2] [9113-6.1-2]
     // RFC 9113 5.1 half-closed (remote)
     let mut scripted = server();
     scripted.request(1, true);
@@ -202,6 +212,7 @@ fn a_stream_the_peer_has_reset_takes_no_more_data_or_headers() {
 
 #[test]
 fn a_stream_both_have_ended_takes_no_more_data_or_headers() {
+    // [9113-5.1-4]
     // wire-rules 88, RFC 9113 5.1 closed
     for kind in [0x0, 0x1] {
         for mut scripted in [server(), client()] {
@@ -222,6 +233,7 @@ fn a_stream_both_have_ended_takes_no_more_data_or_headers() {
 
 #[test]
 fn frames_in_flight_when_we_reset_are_no_offence() {
+    // [9113-5.1-5] [9113-5.4-1] [9113-5.4.2-2]
     // RFC 9113 5.1 closed, 5.4.2
     for mut scripted in [server(), client()] {
         let key =
@@ -232,6 +244,22 @@ fn frames_in_flight_when_we_reset_are_no_offence() {
         scripted.headers(1, &TRAILERS, true).unwrap();
         scripted.window_update(1, 5).unwrap();
         scripted.rst(1, ErrorCode::CANCEL).unwrap();
+        assert!(scripted.written().is_empty());
+    }
+}
+
+#[test]
+fn frames_for_a_stream_that_we_reset_are_no_offence_however_late() {
+    // [9113-5.1-6]
+    for mut scripted in [server(), client()] {
+        let key =
+            if scripted.connection.can_open() { scripted.open(false) } else { scripted.request(1, false) };
+        scripted.connection.reset(key, ErrorCode::CANCEL);
+        scripted.now += Duration::from_hours(1);
+        scripted.connection.trim();
+        scripted.written();
+        scripted.data(1, b"late", false).unwrap();
+        scripted.headers(1, &TRAILERS, true).unwrap();
         assert!(scripted.written().is_empty());
     }
 }
@@ -252,6 +280,7 @@ fn resetting_very_many_streams_at_once_makes_no_offenders_of_their_peer() {
 
 #[test]
 fn a_malformed_request_is_reset_before_anyone_hears_of_it() {
+    // [9113-8.1.1-1]
     // wire-rules 7, 12, 21; fields.rs has every form
     let mut scripted = server();
     let lists: [&[(&str, &str)]; 4] = [
@@ -269,6 +298,7 @@ fn a_malformed_request_is_reset_before_anyone_hears_of_it() {
 
 #[test]
 fn a_malformed_response_ends_its_call_only() {
+    // [9113-8.1.1-1] [9113-8.3.2-1]
     for list in [&[("x", "1")][..], &[(":status", "200"), ("x", "a\nb")], &[(":status", "1")], &REQUEST] {
         let mut scripted = client();
         scripted.open(true);
@@ -279,6 +309,7 @@ fn a_malformed_response_ends_its_call_only() {
 
 #[test]
 fn trailers_end_the_stream_and_have_no_pseudo_header_fields() {
+    // [9113-8.1-1] [9113-8.1-2] [9113-8.3-1]
     // wire-rules 51, RFC 9113 8.1
     let mut scripted = server();
     scripted.request(1, false);
@@ -297,6 +328,7 @@ fn trailers_end_the_stream_and_have_no_pseudo_header_fields() {
 
 #[test]
 fn informational_responses_are_skipped() {
+    // [9113-8.1-4] [9113-8.6-1]
     // wire-rules 56
     let mut scripted = client();
     let key = scripted.open(true);
@@ -319,6 +351,7 @@ fn data_waits_for_the_response_head() {
 
 #[test]
 fn content_length_counts_the_data() {
+    // [9113-8.1.1-2]
     // RFC 9113 8.1.1
     let list = [&REQUEST[..], &[("content-length", "4")]].concat();
     let mut scripted = server();
@@ -381,6 +414,7 @@ fn a_stream_cannot_depend_on_itself() {
 
 #[test]
 fn padding_fits_its_frame() {
+    // [9113-6.1-3] [9113-6.2-2]
     // RFC 9113 6.1, 6.2
     let mut scripted = server();
     scripted.request(1, false);
@@ -401,6 +435,7 @@ fn padding_fits_its_frame() {
 
 #[test]
 fn ping_is_answered_at_once_with_its_payload() {
+    // [9113-6.7-2] [9113-6.7-3]
     // wire-rules 78
     let mut scripted = server();
     let key = scripted.request(1, true);
@@ -417,6 +452,7 @@ fn ping_is_answered_at_once_with_its_payload() {
 
 #[test]
 fn refused_beyond_the_limit_of_streams() {
+    // [9113-5.1.2-2] [9113-8.7-1]
     // wire-rules 82, RFC 9113 5.1.2
     let mut scripted = Scripted::server(Config { max_concurrent_streams: Some(2), ..Config::server() });
     let first = scripted.request(1, true);
@@ -433,6 +469,7 @@ fn refused_beyond_the_limit_of_streams() {
 
 #[test]
 fn the_peers_limit_of_streams_is_respected() {
+    // [9113-5.1.2-1] [9113-6.5.2-4]
     // wire-rules 82
     let mut scripted = client();
     scripted.raw(0x4, 0, 0, &[0, 3, 0, 0, 0, 2]).unwrap();
@@ -447,10 +484,15 @@ fn the_peers_limit_of_streams_is_respected() {
     assert!(!scripted.connection.can_open());
     scripted.raw(0x4, 0, 0, &[0, 3, 0, 0, 0, 9]).unwrap();
     assert!(scripted.connection.can_open());
+    // Nor is 0.
+    scripted.raw(0x4, 0, 0, &[0, 3, 0, 0, 0, 0]).unwrap();
+    let refused = scripted.connection.open(fields(&REQUEST), true).unwrap_err();
+    assert_eq!(refused, crate::OpenError::StreamLimit { limit: 0 });
 }
 
 #[test]
 fn a_reset_reaches_the_upper_layer_at_once() {
+    // [9113-6.4-1]
     // wire-rules 74
     let mut scripted = server();
     let key = scripted.request(1, false);

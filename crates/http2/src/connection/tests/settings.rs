@@ -10,6 +10,7 @@ use crate::{Blame, ErrorCode};
 
 #[test]
 fn both_ends_begin_with_settings_and_a_large_window() {
+    // [9113-3.4-1] [9113-3.4-2] [9113-6.5-1] [9113-6.9.2-4]
     // wire-rules 86, report 13
     let mut scripted = Scripted::before_handshake(Role::Client, Config::client());
     assert!(scripted.written_octets().starts_with(PREFACE));
@@ -29,6 +30,7 @@ fn both_ends_begin_with_settings_and_a_large_window() {
 
 #[test]
 fn senseless_configurations_are_clamped() {
+    // [9113-6.5.2-6]
     let config = Config {
         initial_window_size: u32::MAX,
         connection_window_size: 0,
@@ -46,6 +48,7 @@ fn senseless_configurations_are_clamped() {
 
 #[test]
 fn values_out_of_range_are_refused() {
+    // [9113-6.5.2-2] [9113-6.5.2-3] [9113-6.5.2-5] [9113-6.5.2-6]
     // RFC 9113 6.5.2
     for (id, value, code) in [
         (2, 2, ErrorCode::PROTOCOL_ERROR),
@@ -65,6 +68,7 @@ fn values_out_of_range_are_refused() {
 
 #[test]
 fn each_is_acknowledged_and_the_last_value_stays() {
+    // [9113-3.4-3] [9113-6.5.3-1]
     // RFC 9113 6.5.3
     let mut scripted = Scripted::server(Config::server());
     let entries = [[0, 4, 0x7f, 0xff, 0xff, 0xff], [0, 0x77, 1, 2, 3, 4], [0, 4, 0, 0, 0, 9]].concat();
@@ -75,6 +79,7 @@ fn each_is_acknowledged_and_the_last_value_stays() {
 
 #[test]
 fn a_larger_frame_size_of_the_peer_is_used() {
+    // [9113-4.1-1]
     let mut scripted = Scripted::server(Config::server());
     scripted.raw(0x4, 0, 0, &[0, 5, 0, 0, 0x80, 0]).unwrap();
     let key = scripted.request(1, true);
@@ -87,6 +92,7 @@ fn a_larger_frame_size_of_the_peer_is_used() {
 
 #[test]
 fn a_smaller_header_table_is_obeyed() {
+    // [9113-4.3.1-1]
     // wire-rules 86
     let mut scripted = Scripted::server(Config::server());
     for size in [0_u8, 100] {
@@ -107,6 +113,7 @@ fn a_smaller_header_table_is_obeyed() {
 
 #[test]
 fn a_peer_that_never_acknowledges_is_left() {
+    // [9113-6.5.3-2]
     // RFC 9113 6.5.3, abuse 10
     let mut scripted = Scripted::before_handshake(Role::Client, Config::client());
     scripted.raw(0x4, 0, 0, &[]).unwrap();
@@ -133,6 +140,7 @@ fn a_silent_peer_is_left() {
 
 #[test]
 fn credit_gathered_before_a_smaller_window_is_acknowledged_goes_back_with_it() {
+    // [9113-6.9.3-1]
     // wire-rules 83, RFC 9113 6.5.3: the client sends by the default window before it has seen ours.
     let config = Config { initial_window_size: 1_000, ..Config::server() };
     let mut scripted = Scripted::before_handshake(Role::Server, config);

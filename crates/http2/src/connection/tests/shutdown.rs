@@ -17,6 +17,7 @@ fn goaway(scripted: &mut Scripted, last: u32, code: u32) -> Result<Vec<Seen>, cr
 
 #[test]
 fn a_server_ends_in_two_steps() {
+    // [9113-5.4.1-2] [9113-6.8-3] [9113-6.8-4]
     // wire-rules 76, 77
     let mut pair = Pair::ready();
     let first = pair.client.connection.open(fields(&REQUEST), true).unwrap();
@@ -88,6 +89,7 @@ fn a_shutdown_before_the_handshake_is_over_at_once() {
 
 #[test]
 fn bug_1_streams_after_the_final_goaway_are_ignored_and_their_data_given_back() {
+    // [9113-4.3-2] [9113-6.8-5]
     // report 1, RFC 9113 6.8
     let mut scripted = Scripted::server(Config::server());
     let key = scripted.request(1, false);
@@ -112,6 +114,7 @@ fn bug_1_streams_after_the_final_goaway_are_ignored_and_their_data_given_back() 
 
 #[test]
 fn a_client_learns_which_calls_were_not_processed() {
+    // [9113-6.8-1] [9113-8.7-1]
     // wire-rules 75
     let mut scripted = Scripted::client(Config::client());
     let keys = [0; 4].map(|_| scripted.open(true));
@@ -140,6 +143,7 @@ fn a_client_learns_which_calls_were_not_processed() {
 
 #[test]
 fn a_goaway_never_raises_the_last_stream_and_names_a_stream_of_its_receiver() {
+    // [9113-6.8-3]
     // wire-rules 76
     let mut scripted = Scripted::client(Config::client());
     goaway(&mut scripted, 0x7fff_ffff, 0).unwrap();
@@ -165,6 +169,7 @@ fn bug_51_a_clients_goaway_lets_running_responses_complete() {
 
 #[test]
 fn a_client_says_goodbye_too() {
+    // [9113-5.4.1-2]
     let mut scripted = Scripted::client(Config::client());
     let key = scripted.open(true);
     scripted.written();
@@ -192,6 +197,7 @@ fn abort_says_why_and_ends_everything() {
 
 #[test]
 fn a_client_whose_ids_are_used_up_to_three_quarters_is_going_away() {
+    // [9113-5.1.1-3]
     // abuse 30
     let last = LAST_CLIENT;
     let mut scripted = Scripted::client(Config { first_stream_id: last, ..Config::client() });
