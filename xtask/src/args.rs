@@ -13,6 +13,10 @@ pub(crate) enum Command {
     Fuzz { targets: Vec<String>, minutes: u64 },
     /// Print which rules of HTTP/2 are cited, and which are not kept.
     Citations,
+    /// Measure which lines of the engine its tests run.
+    Coverage,
+    /// Change the engine in small ways and see whether its tests notice.
+    Mutants,
     /// Install the pinned tools that the tests need.
     Tools,
     /// Print the usage.
@@ -26,6 +30,8 @@ cargo xtask test [FILTER..] [--full]  run all tests, or those whose id contains 
                                     --full makes soaks long and runs the peers among themselves too
 cargo xtask fuzz [TARGET..] [--minutes N]  run all fuzz targets, or the named ones, N minutes each (default 10)
 cargo xtask citations               how the rules of HTTP/2 are kept: cited in code and in tests, or not done, and why
+cargo xtask coverage                measure which lines of the engine its tests run
+cargo xtask mutants                 change the engine in small ways and see whether its tests notice (hours)
 cargo xtask tools                   install the pinned tools of the tests into target/tools and stop
 ";
 
@@ -63,6 +69,8 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
         "check" => Ok(Command::Check { names: words }),
         "test" => Ok(Command::Test { filters: words, full }),
         "citations" if words.is_empty() => Ok(Command::Citations),
+        "coverage" if words.is_empty() => Ok(Command::Coverage),
+        "mutants" if words.is_empty() => Ok(Command::Mutants),
         "tools" if words.is_empty() => Ok(Command::Tools),
         "help" => Ok(Command::Help),
         other => bail!("unknown command `{other}`; `cargo xtask help` lists the commands"),

@@ -6,8 +6,13 @@
 
 mod args;
 mod check;
+<<<<<<< HEAD
 mod citations;
+=======
+mod coverage;
+>>>>>>> c53dd03 (xtask: coverage and mutants by request; http2: tests for what neither noticed)
 mod fuzz;
+mod mutants;
 mod process;
 mod report;
 mod source;
@@ -40,6 +45,8 @@ fn run() -> anyhow::Result<bool> {
     match command {
         Command::Check { names } => check::run(&workspace, &names),
         Command::Test { filters, full } => suite::run(&workspace, &filters, full),
+        Command::Coverage => coverage::run(&workspace),
+        Command::Mutants => mutants::run(&workspace),
         Command::Fuzz { targets, minutes } => fuzz::run(&workspace, &targets, minutes),
         Command::Citations => citations::run(&workspace),
         Command::Tools => Ok(tools::install_all(&workspace)),

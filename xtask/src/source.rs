@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use proc_macro2::Span;
+use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
 use crate::workspace::Workspace;
@@ -23,6 +24,39 @@ impl Source {
     /// `path:line` of a span, as editors and terminals understand it.
     pub(crate) fn place(&self, span: Span) -> String {
         format!("{}:{}", self.path.display(), span.start().line)
+    }
+
+    /// The modules and functions in this file that are compiled for tests only, or run by the compiler only.
+    pub(crate) fn spans_not_shipped(&self) -> Vec<Span> {
+        let mut items = NotShipped { spans: Vec::new() };
+        items.visit_file(&self.syntax);
+        items.spans
+    }
+}
+
+struct NotShipped {
+    spans: Vec<Span>,
+}
+
+impl<'ast> Visit<'ast> for NotShipped {
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if is_cfg_test(&module.attrs) {
+            self.spans.push(module.span());
+        } else {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        if is_cfg_test(&function.attrs) || is_compile_time(&function.attrs) {
+            self.spans.push(function.span());
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        if is_cfg_test(&function.attrs) {
+            self.spans.push(function.span());
+        }
     }
 }
 
@@ -58,6 +92,15 @@ pub(crate) fn is_cfg_test(attributes: &[syn::Attribute]) -> bool {
         attribute.path().is_ident("test")
             || (attribute.path().is_ident("cfg")
                 && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test")))
+    })
+}
+
+/// Whether a function only makes constants, as its `#[expect]` says: what fails in it fails the build, and no
+/// counter sees it run.
+pub(crate) fn is_compile_time(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let list = attribute.meta.require_list();
+        list.is_ok_and(|list| list.tokens.to_string().contains("runs when the crate is compiled"))
     })
 }
 

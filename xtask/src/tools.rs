@@ -1,8 +1,9 @@
 //! Pinned tools of other projects, installed into `target/tools` by their own package managers when a run
 //! needs them. A tool whose version is already there costs nothing.
 
-pub(crate) mod deny;
+pub(crate) mod cargo;
 pub(crate) mod go;
+pub(crate) mod llvm;
 pub(crate) mod python;
 
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ pub(crate) fn install_all(workspace: &Workspace) -> bool {
         go::interop(workspace).map(drop),
         go::h2spec(workspace).map(drop),
         python::interpreter(workspace).map(drop),
-        deny::program(workspace).map(drop),
+        cargo::DENY.program(workspace).map(drop),
     ];
     let mut complete = true;
     for error in results.into_iter().filter_map(Result::err) {

@@ -153,3 +153,44 @@ impl Error for StreamError {}
 fn header_list_too_large(f: &mut fmt::Formatter<'_>, size: usize, limit: u32) -> fmt::Result {
     write!(f, "the header list has {size} octets and the peer accepts {limit}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_connection_says_who_why_and_the_code() {
+        let text = |blame| ConnectionError::new(ErrorCode::CANCEL, "the reason", blame).to_string();
+        assert_eq!(text(Blame::Peer), "the peer broke HTTP/2: the reason (CANCEL)");
+        assert_eq!(text(Blame::NotHttp2), "the reason instead of HTTP/2");
+        assert_eq!(text(Blame::Limit), "the peer exceeded a limit: the reason (CANCEL)");
+        assert_eq!(text(Blame::Timeout), "the peer did not answer in time: the reason (CANCEL)");
+        assert_eq!(text(Blame::Local), "the connection was ended on this side: the reason (CANCEL)");
+    }
+
+    #[test]
+    fn refusals_name_the_limit_that_was_met() {
+        let too_large = "the header list has 9 octets and the peer accepts 8";
+        let texts = [
+            (OpenError::NotAClient, "a server cannot open streams"),
+            (OpenError::GoingAway, "the connection takes no new streams"),
+            (OpenError::IdsExhausted, "the connection has used up its stream ids"),
+            (OpenError::StreamLimit { limit: 7 }, "the peer allows 7 concurrent streams"),
+            (OpenError::HeaderListTooLarge { size: 9, limit: 8 }, too_large),
+        ];
+        for (error, text) in texts {
+            assert_eq!(error.to_string(), text);
+        }
+        let mismatch = StreamError::LengthMismatch { announced: 3, written: 2 };
+        let texts = [
+            (StreamError::Gone, "the stream is gone"),
+            (StreamError::Ended, "this side of the stream has ended"),
+            (StreamError::OutOfOrder, "head and data of the stream are out of order"),
+            (mismatch, "3 bytes of stream data were announced and 2 written"),
+            (StreamError::HeaderListTooLarge { size: 9, limit: 8 }, too_large),
+        ];
+        for (error, text) in texts {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}

@@ -79,10 +79,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_code_of_the_rfc_has_a_name_of_its_own() {
+        // RFC 9113, 7: 0x0 to 0xd.
+        let names: std::collections::BTreeSet<_> =
+            (0..=0xd).map(|code| ErrorCode(code).name().expect("a name")).collect();
+        assert_eq!(names.len(), 14);
+        assert_eq!(ErrorCode(0xe).name(), None);
+    }
+
+    #[test]
     fn shows_the_rfc_name_or_the_number() {
         // [9113-7-1]
         assert_eq!(ErrorCode::ENHANCE_YOUR_CALM.to_string(), "ENHANCE_YOUR_CALM");
-        assert_eq!(ErrorCode(0xd).to_string(), "HTTP_1_1_REQUIRED");
+        assert_eq!(format!("{:?}", ErrorCode(0xd)), "HTTP_1_1_REQUIRED");
         assert_eq!(ErrorCode(0xe).to_string(), "UNKNOWN_ERROR(0xe)");
     }
 }

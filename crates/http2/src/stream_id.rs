@@ -71,6 +71,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn shows_its_number() {
+        assert_eq!(
+            (format!("{}", StreamId::new(5)), format!("{:?}", StreamId::new(5))),
+            ("5".into(), "StreamId(5)".into())
+        );
+    }
+
+    #[test]
     fn reserved_bit_is_ignored() {
         assert_eq!(StreamId::new(0x8000_0003), StreamId::new(3));
         assert_eq!(StreamId::from_be_bytes([0xff; 4]), StreamId::MAX);

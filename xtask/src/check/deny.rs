@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::{Finding, Project};
 use crate::process;
 use crate::report::tail;
-use crate::tools::deny;
+use crate::tools::cargo::DENY;
 
 pub(super) fn check(project: &Project<'_>) -> anyhow::Result<Vec<Finding>> {
-    let program = deny::program(project.workspace)?;
+    let program = DENY.program(project.workspace)?;
     let mut command = std::process::Command::new(program);
     command
         .args(["--color=never", "check", "bans", "licenses", "sources"])

@@ -12,7 +12,7 @@ use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
 use super::{Finding, Project};
-use crate::source::{Source, is_cfg_test, path_text};
+use crate::source::{Source, is_cfg_test, is_compile_time, path_text};
 
 /// The crates that parse what peers send and are held to this.
 const FOLDERS: [&str; 1] = ["crates/http2/src"];
@@ -31,9 +31,6 @@ const LINTS: [&str; 8] = [
 
 const PANICKING: [&str; 7] =
     ["assert", "assert_eq", "assert_ne", "panic", "todo", "unimplemented", "unreachable"];
-
-/// The proof of functions that only make constants: what fails in them fails the build.
-const COMPILE_TIME: &str = "runs when the crate is compiled";
 
 pub(super) fn check(project: &Project<'_>) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
@@ -120,10 +117,7 @@ impl<'ast> Visit<'ast> for Scan<'_> {
         if is_cfg_test(&function.attrs) {
             return;
         }
-        let makes_tables = function.attrs.iter().any(|attribute| {
-            attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string().contains(COMPILE_TIME))
-        });
-        if makes_tables {
+        if is_compile_time(&function.attrs) {
             function.attrs.iter().for_each(|attribute| self.visit_attribute(attribute));
         } else {
             visit::visit_item_fn(self, function);

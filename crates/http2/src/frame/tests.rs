@@ -166,6 +166,7 @@ fn settings_are_checked_and_kept_in_order() {
     let entries = [
         Setting::HeaderTableSize(0),
         Setting::EnablePush(0),
+        Setting::EnablePush(1),
         Setting::MaxConcurrentStreams(7),
         Setting::InitialWindowSize(0x7fff_ffff),
         Setting::MaxFrameSize(16_384),
@@ -278,4 +279,13 @@ fn sealed_blocks_are_cut_at_the_maximum_frame_size() {
 fn errors_name_the_code_and_the_rule() {
     let error = parse(0x6, Flags::NONE, 1, &[0; 8]).unwrap_err();
     assert_eq!(error.to_string(), "PROTOCOL_ERROR: PING on a stream");
+    assert!(error.is_connection());
+    // RFC 9113, 6.3: of all that a frame alone can show, this and an increment of 0 end only the stream.
+    assert!(!parse(0x2, Flags::NONE, 1, &[0; 4]).unwrap_err().is_connection());
+}
+
+#[test]
+fn a_flag_that_is_set_stays_set() {
+    assert_eq!(Flags::END_STREAM.with(Flags::END_STREAM, true), Flags::END_STREAM);
+    assert_eq!(Flags::END_STREAM.with(Flags::PADDED, false), Flags::END_STREAM);
 }

@@ -31,10 +31,6 @@ impl CachedBlock {
         self.bytes.extend_from_slice(block);
         self.state = Some(state);
     }
-
-    pub(super) fn forget(&mut self) {
-        self.state = None;
-    }
 }
 
 impl fmt::Debug for CachedBlock {

@@ -199,3 +199,25 @@ fn read_string<'s, 'b: 's>(
     }
     huffman::decode(string, scratch)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hpack::Encoder;
+
+    #[test]
+    fn scratch_is_kept_up_to_its_bound() {
+        let mut decoder = Decoder::new(4096);
+        let mut capacity_after = |len: usize| {
+            let mut block = Vec::new();
+            // One octet in five bits: as much Huffman code as there can be for a text.
+            Encoder::new(1).encode(Field::new(b"x", &vec![b'a'; len]), &mut block);
+            decoder.decode(&block, &mut |field| assert_eq!(field.value.len(), len)).unwrap();
+            decoder.value.capacity()
+        };
+        assert!((10_000..=SCRATCH_KEPT).contains(&capacity_after(10_000)));
+        assert!((10_000..=SCRATCH_KEPT).contains(&capacity_after(10)), "kept for the next block");
+        assert!(capacity_after(50_000) <= SCRATCH_KEPT, "more than that is given back");
+        assert_eq!(SCRATCH_KEPT, 16_384);
+    }
+}

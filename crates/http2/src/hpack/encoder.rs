@@ -145,11 +145,10 @@ impl Encoder {
         for field in fields {
             self.encode_expecting(field, Policy::AtOnce, out);
         }
-        // A block that inserted entries means something else the second time.
+        // A block that inserted entries means something else the second time. What is kept then from before is for a
+        // state of the table that never comes again.
         if before == self.state() {
             cached.keep(before, &out[start..]);
-        } else {
-            cached.forget();
         }
     }
 

@@ -57,3 +57,29 @@ impl fmt::Display for HpackError {
 }
 
 impl std::error::Error for HpackError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mistake_has_words_of_its_own() {
+        let all = [
+            HpackError::Truncated,
+            HpackError::StringPastEnd,
+            HpackError::IntegerTooLarge,
+            HpackError::IndexZero,
+            HpackError::IndexPastTable,
+            HpackError::HuffmanEos,
+            HpackError::HuffmanPaddingTooLong,
+            HpackError::HuffmanPaddingNotOnes,
+            HpackError::SizeUpdateNotFirst,
+            HpackError::SizeUpdateAboveLimit,
+            HpackError::SizeUpdateMissing,
+        ];
+        let texts: std::collections::BTreeSet<_> = all.iter().map(ToString::to_string).collect();
+        assert_eq!(texts.len(), all.len());
+        assert!(texts.iter().all(|text| text.len() > 10));
+        assert_eq!(HpackError::IndexZero.to_string(), HpackError::IndexZero.reason());
+    }
+}

@@ -261,6 +261,19 @@ mod decoding {
     }
 
     #[test]
+    fn a_higher_limit_does_not_raise_what_the_peer_chose() {
+        // RFC 7541, 4.2 and 6.3: the table is as large as its encoder says, within the limit.
+        let mut decoder = Decoder::new(4096);
+        // A size update to 60, then two entries of 34 octets, of which the first must go.
+        decode(&mut decoder, &hex("3f1d 4001610162")).unwrap();
+        decoder.set_limit(4096);
+        assert!(!decoder.update_due());
+        decode(&mut decoder, &hex("4001630164")).unwrap();
+        assert_eq!(decode(&mut decoder, &hex("be")), Ok(plain(&[("c", "d")])));
+        assert_eq!(decode(&mut decoder, &hex("bf")), Err(HpackError::IndexPastTable));
+    }
+
+    #[test]
     fn generation_tells_whether_a_block_may_be_remembered() {
         let mut decoder = Decoder::new(4096);
         let mut generation = decoder.table_generation();
@@ -590,6 +603,9 @@ fn nothing_printed_shows_content() {
     }
     let printed = format!("{encoder:?} {decoder:?} {cached:?} {:?}", Field::sensitive(b"name", b"secret"));
     let as_numbers = format!("{:?}", b"secret");
+    for part in ["Encoder", "Decoder", "CachedBlock", "DynamicTable", "entries: 1", "max_size: 4096"] {
+        assert!(printed.contains(part), "{part} in {printed}");
+    }
     assert!(
         !printed.contains("secret") && !printed.contains(as_numbers.trim_matches(['[', ']'])),
         "{printed}"
