@@ -6,11 +6,8 @@
 
 mod args;
 mod check;
-<<<<<<< HEAD
 mod citations;
-=======
 mod coverage;
->>>>>>> c53dd03 (xtask: coverage and mutants by request; http2: tests for what neither noticed)
 mod fuzz;
 mod mutants;
 mod process;
