@@ -1,4 +1,4 @@
-//! The report that h2spec writes (JUnit's XML), and what it means.
+//! What h2spec says about each case: its server half in a report (JUnit's XML), its client half on the terminal.
 
 /// One case of the suite.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) fn judge(cases: &[Case], total: usize, excepted: &[&str]) -> Verdict 
 }
 
 /// The cases of a report, in its order.
-pub(super) fn parse(xml: &str) -> Vec<Case> {
+pub(super) fn parse_xml(xml: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut number = 0;
     let mut section = String::new();
@@ -81,6 +81,44 @@ pub(super) fn parse(xml: &str) -> Vec<Case> {
         cases.push(Case { id: format!("{section}/{number}"), title: attribute(part, "classname"), outcome });
     }
     cases
+}
+
+/// The cases of the client half's output: a heading for each section, then its cases, with a mark unless skipped.
+/// Failures are explained under their case, and listed once more at the end.
+pub(super) fn parse_printed(output: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut section = "";
+    for line in output.lines().take_while(|line| !line.starts_with("Failures")) {
+        // A case's line is written over while it runs.
+        let line = line.rsplit('\r').next().unwrap_or_default().trim();
+        let (passed, rest) = match line.split_once(' ') {
+            Some(("\u{2714}", rest)) => (Some(true), rest),
+            Some(("\u{d7}", rest)) => (Some(false), rest),
+            _ => (None, line),
+        };
+        if let Some((number, title)) = rest.split_once(": ").filter(|(number, _)| is_number(number)) {
+            let outcome = match passed {
+                Some(true) => CaseOutcome::Passed,
+                Some(false) => CaseOutcome::Failed(String::new()),
+                None => CaseOutcome::Skipped,
+            };
+            let id = format!("client/{section}/{number}");
+            cases.push(Case { id, title: title.to_owned(), outcome });
+        } else if let Some((heading, _)) = line.split_once(". ").filter(|(heading, _)| is_section(heading)) {
+            section = heading;
+        } else if let Some(CaseOutcome::Failed(why)) = cases.last_mut().map(|case| &mut case.outcome) {
+            why.extend([line, "\n"]);
+        }
+    }
+    cases
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit())
+}
+
+fn is_section(text: &str) -> bool {
+    text.split('.').all(is_number)
 }
 
 fn attribute(text: &str, name: &str) -> String {
@@ -128,7 +166,7 @@ HEADERS Frame</error>
 
     #[test]
     fn cases_are_numbered_within_their_section() {
-        let cases = parse(REPORT);
+        let cases = parse_xml(REPORT);
         let ids: Vec<&str> = cases.iter().map(|case| &case.id[..]).collect();
         assert_eq!(ids, ["http2/5.1/1", "http2/5.1/2", "http2/5.1/3", "http2/5.2/1"]);
         assert_eq!((&cases[0].title[..], &cases[0].outcome), ("Sends \"a\"", &CaseOutcome::Passed));
@@ -137,8 +175,24 @@ HEADERS Frame</error>
     }
 
     #[test]
+    fn the_client_half_is_read_off_its_output() {
+        let output = "Generic tests for HTTP/2 client\n  4. HTTP Frames\n    4.1. Frame Format\n\r      \u{2714} 1: Sends: a\n\
+                      accept tcp 127.0.0.1:1: use of closed network connection\n\r      \u{d7} 2: b\n        \
+                      -> why\n             Expected: PING\n\n  5. Streams\n\r      3: c\nFailures: \n      \u{d7} 2: b\n";
+        let cases = parse_printed(output);
+        let found: Vec<_> = cases.iter().map(|case| (&case.id[..], &case.title[..], &case.outcome)).collect();
+        let failed = CaseOutcome::Failed("-> why\nExpected: PING\n\n".into());
+        let expected = [
+            ("client/4.1/1", "Sends: a", &CaseOutcome::Passed),
+            ("client/4.1/2", "b", &failed),
+            ("client/5/3", "c", &CaseOutcome::Skipped),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
     fn what_fails_or_is_left_out_is_a_fault_unless_it_is_listed() {
-        let cases = parse(REPORT);
+        let cases = parse_xml(REPORT);
         let faults = |total, excepted: &[&str]| -> Vec<String> {
             judge(&cases, total, excepted).faults.into_iter().map(|fault| fault.case).collect()
         };
