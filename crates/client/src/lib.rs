@@ -22,7 +22,7 @@ mod channel;
 mod connection;
 mod error;
 
-pub use peregrine_http2::{LimitConfig as Limits, Rate};
+pub use peregrine_http2::{AdaptiveWindows, Keepalive, LimitConfig as Limits, Rate, WindowBudget};
 pub use peregrine_transport::net::{IntoTarget, Security, Target, TargetError};
 #[cfg(feature = "tls")]
 pub use peregrine_transport::tls::ClientTls;

@@ -32,6 +32,11 @@ impl Schedule {
         self.ring.pop_front()
     }
 
+    /// Whose turns are to come; those of streams that are gone among them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = StreamKey> {
+        self.ring.iter().copied()
+    }
+
     /// Nobody waits for a turn.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

@@ -119,7 +119,10 @@ pub use peregrine_core::{
 };
 #[cfg(feature = "tls")]
 pub use peregrine_server::ServerTls;
-pub use peregrine_server::{Execution, IntoListener, Limits, Rate, Server, ShutdownReport};
+pub use peregrine_server::{
+    AdaptiveWindows, Execution, IntoListener, Keepalive, Limits, PingPolicy, Rate, Server, ShutdownReport,
+    WindowBudget,
+};
 #[cfg(feature = "health")]
 pub use peregrine_services::health;
 #[cfg(feature = "reflection")]

@@ -65,10 +65,12 @@ impl Server {
         self
     }
 
-    /// Calls that one connection may run at once (SETTINGS_MAX_CONCURRENT_STREAMS). Default 100.
+    /// Calls that one connection may run at once (SETTINGS_MAX_CONCURRENT_STREAMS). Handlers that go on after their
+    /// stream was reset, because they have not come to an `await`, count as well: a call beyond is refused with
+    /// REFUSED_STREAM, which clients make again, and counted as `running_handlers`. Default 100.
     #[must_use]
     pub fn max_concurrent_streams(mut self, streams: u32) -> Self {
-        self.options.max_concurrent_streams = streams;
+        self.options.engine.max_concurrent_streams = Some(streams);
         self
     }
 
@@ -76,21 +78,21 @@ impl Server {
     /// larger one is answered with HTTP 431 and RESOURCE_EXHAUSTED. Default 16 KiB.
     #[must_use]
     pub fn max_header_list_size(mut self, bytes: u32) -> Self {
-        self.options.max_header_list_size = bytes;
+        self.options.engine.max_header_list_size = bytes;
         self
     }
 
     /// Bytes that a call may send ahead of what its handler has read. Default 256 KiB.
     #[must_use]
     pub fn initial_stream_window(mut self, bytes: u32) -> Self {
-        self.options.initial_stream_window = bytes;
+        self.options.engine.initial_window_size = bytes;
         self
     }
 
     /// Bytes that all calls of a connection together may have on the way. Default 1 MiB.
     #[must_use]
     pub fn initial_connection_window(mut self, bytes: u32) -> Self {
-        self.options.initial_connection_window = bytes;
+        self.options.engine.connection_window_size = bytes;
         self
     }
 

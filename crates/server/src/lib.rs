@@ -15,7 +15,9 @@ mod options;
 mod router;
 pub mod service;
 
-pub use peregrine_http2::{LimitConfig as Limits, Rate};
+pub use peregrine_http2::{
+    AdaptiveWindows, Keepalive, LimitConfig as Limits, PingPolicy, Rate, WindowBudget,
+};
 #[cfg(feature = "tls")]
 pub use peregrine_transport::tls::ServerTls;
 

@@ -4,50 +4,60 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peregrine_core::Observe;
-use peregrine_http2::{LimitConfig, Rate};
+use peregrine_http2::{AdaptiveWindows, Config, Keepalive, Rate, WindowBudget};
 
 use crate::listen::Secure;
 
 /// Settings of a server, read once when it starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
+    /// What every connection's engine starts with; the hash seed and the age are each connection's own.
+    pub(crate) engine: Config,
     pub(crate) max_receive_message_size: usize,
     pub(crate) max_send_message_size: usize,
-    pub(crate) max_concurrent_streams: u32,
-    pub(crate) max_header_list_size: u32,
-    pub(crate) initial_stream_window: u32,
-    pub(crate) initial_connection_window: u32,
     pub(crate) handshake_timeout: Duration,
+    pub(crate) receive_timeout: Option<Duration>,
     pub(crate) secure: Secure,
     pub(crate) pending_handshakes: usize,
     pub(crate) max_connections: usize,
     pub(crate) accept_rate: Option<Rate>,
     pub(crate) shutdown_grace: Duration,
     pub(crate) execution: Execution,
-    pub(crate) limits: LimitConfig,
     pub(crate) observer: Option<Arc<dyn Observe>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
+            engine: engine(),
             max_receive_message_size: 4 * 1024 * 1024,
             max_send_message_size: u32::MAX as usize,
-            max_concurrent_streams: 100,
-            max_header_list_size: 16 * 1024,
-            initial_stream_window: 256 * 1024,
-            initial_connection_window: 1024 * 1024,
             handshake_timeout: Duration::from_secs(10),
+            receive_timeout: Some(Duration::from_mins(10)),
             secure: Secure::default(),
             pending_handshakes: 1000,
             max_connections: usize::MAX,
             accept_rate: None,
             shutdown_grace: Duration::from_secs(30),
             execution: Execution::Auto,
-            limits: LimitConfig::default(),
             observer: None,
         }
     }
+}
+
+/// Octets that the windows of all connections of a server may grow by.
+const WINDOW_BUDGET: u64 = 256 * 1024 * 1024;
+
+fn engine() -> Config {
+    let mut engine = Config::server();
+    engine.keepalive = Some(Keepalive {
+        interval: Duration::from_hours(2),
+        timeout: Duration::from_secs(20),
+        without_streams: true,
+    });
+    let budget = Some(Arc::new(WindowBudget::new(WINDOW_BUDGET)));
+    engine.adaptive_windows = Some(AdaptiveWindows { budget, ..AdaptiveWindows::default() });
+    engine
 }
 
 /// Where calls run. Decided for each call before its first poll.

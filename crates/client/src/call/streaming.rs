@@ -215,6 +215,7 @@ mod tests {
     use peregrine_http2::Config;
 
     use super::*;
+    use crate::channel::keepalive::KeepaliveTime;
     use crate::connection::Observed;
 
     #[test]
@@ -223,8 +224,9 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let started = |index| {
             let now = std::time::Instant::now();
-            let connection =
-                SharedConnection::new(Config::client(), Observed::by_nobody(), runtime.handle().clone(), now);
+            let (observed, keepalive) = (Observed::by_nobody(), Arc::new(KeepaliveTime::new(None)));
+            let runtime = runtime.handle().clone();
+            let connection = SharedConnection::new(Config::client(), observed, keepalive, runtime, now);
             Started { connection, id: CallId::from_parts(index, 0) }
         };
         let place = |call: &StreamCall| call.lock().as_ref().map(|(_, id)| *id);

@@ -10,26 +10,22 @@ use std::time::Duration;
 
 use peregrine_core::message::DEFAULT_MAX_RECEIVE;
 use peregrine_core::{CallOptions, Error, Observe, Phase};
+use peregrine_http2::Config;
 use peregrine_transport::net::{Target, TargetError};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Channel;
 use super::connector::Connector;
+use super::keepalive::KeepaliveTime;
 use super::secure::Secure;
-use super::subchannel::{Config, Subchannel};
-use crate::{Limits, error};
+use super::subchannel::{self, Subchannel};
+use crate::error;
 
 /// What this library calls itself (wire-rules 17).
 const USER_AGENT: &str = concat!("grpc-rust-peregrine/", env!("CARGO_PKG_VERSION"));
 
 /// Default of [`ChannelBuilder::connect_timeout`].
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Default of [`ChannelBuilder::initial_stream_window`].
-const STREAM_WINDOW: u32 = 256 * 1024;
-/// Default of [`ChannelBuilder::initial_connection_window`].
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Default of [`ChannelBuilder::max_header_list_size`].
-const MAX_HEADER_LIST: u32 = 16 * 1024;
 /// RFC 9113 6.9.1.
 const MAX_WINDOW: u32 = (1 << 31) - 1;
 /// RFC 9113 6.9.2: what every connection starts with.
@@ -45,10 +41,7 @@ pub struct ChannelBuilder {
     user_agent: Option<String>,
     connect_timeout: Duration,
     defaults: CallOptions,
-    stream_window: u32,
-    connection_window: u32,
-    max_header_list_size: u32,
-    limits: Limits,
+    engine: Config,
     observer: Option<Arc<dyn Observe>>,
 }
 
@@ -62,10 +55,7 @@ impl ChannelBuilder {
             user_agent: None,
             connect_timeout: CONNECT_TIMEOUT,
             defaults: CallOptions::default(),
-            stream_window: STREAM_WINDOW,
-            connection_window: CONNECTION_WINDOW,
-            max_header_list_size: MAX_HEADER_LIST,
-            limits: Limits::default(),
+            engine: Config::client(),
             observer: None,
         }
     }
@@ -129,20 +119,20 @@ impl ChannelBuilder {
 
     /// Bytes the peer may send on one stream before the call has read them. Default: 256 KiB; at most 2^31-1.
     pub fn initial_stream_window(mut self, bytes: u32) -> Self {
-        self.stream_window = bytes.min(MAX_WINDOW);
+        self.engine.initial_window_size = bytes.min(MAX_WINDOW);
         self
     }
 
     /// Bytes the peer may have on the way to us in all. Default: 1 MiB; from 65,535 to 2^31-1.
     pub fn initial_connection_window(mut self, bytes: u32) -> Self {
-        self.connection_window = bytes.clamp(MIN_CONNECTION_WINDOW, MAX_WINDOW);
+        self.engine.connection_window_size = bytes.clamp(MIN_CONNECTION_WINDOW, MAX_WINDOW);
         self
     }
 
     /// Longest header list of a response, counted as RFC 9113 6.5.2 does: name, value and 32 for each field. A
     /// longer one ends the call with RESOURCE_EXHAUSTED. Default: 16 KiB.
     pub fn max_header_list_size(mut self, bytes: u32) -> Self {
-        self.max_header_list_size = bytes;
+        self.engine.max_header_list_size = bytes;
         self
     }
 
@@ -178,7 +168,7 @@ impl ChannelBuilder {
         };
         let mut defaults = self.defaults;
         defaults.max_response_size.get_or_insert(DEFAULT_MAX_RECEIVE);
-        let config = Config {
+        let config = subchannel::Config {
             target,
             connector: self.connector,
             secure,
@@ -186,10 +176,8 @@ impl ChannelBuilder {
             user_agent,
             connect_timeout: self.connect_timeout,
             defaults,
-            stream_window: self.stream_window,
-            connection_window: self.connection_window,
-            max_header_list_size: self.max_header_list_size,
-            limits: self.limits,
+            keepalive: Arc::new(KeepaliveTime::new(self.engine.keepalive)),
+            engine: self.engine,
             observer: self.observer,
         };
         Ok(Channel { subchannel: Subchannel::new(config) })

@@ -6,6 +6,7 @@
 pub(crate) mod backoff;
 mod builder;
 mod connector;
+pub(crate) mod keepalive;
 mod secure;
 mod subchannel;
 
@@ -83,7 +84,7 @@ impl Channel {
 
     /// Receive window of a stream, in bytes.
     pub(crate) fn stream_window(&self) -> usize {
-        self.subchannel.config.stream_window as usize
+        self.subchannel.config.engine.initial_window_size as usize
     }
 
     /// A connection that takes calls, if there is one already.

@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 
 use peregrine_core::observe::{ConnectionInfo, Side};
 use peregrine_core::{CallOptions, Error, Observe, PeerAddr};
-use peregrine_http2::LimitConfig;
 use peregrine_transport::net::Target;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
@@ -28,6 +27,7 @@ use tokio::task::AbortHandle;
 
 use super::backoff;
 use super::connector::{Connector, Opened};
+use super::keepalive::KeepaliveTime;
 use super::secure::Secure;
 use crate::connection::driver::Driver;
 use crate::connection::{Observed, SharedConnection};
@@ -47,10 +47,9 @@ pub(super) struct Config {
     pub(super) user_agent: String,
     pub(super) connect_timeout: Duration,
     pub(super) defaults: CallOptions,
-    pub(super) stream_window: u32,
-    pub(super) connection_window: u32,
-    pub(super) max_header_list_size: u32,
-    pub(super) limits: LimitConfig,
+    /// What every connection's engine starts with; [`Attempt::engine`] adds what is each connection's own.
+    pub(super) engine: peregrine_http2::Config,
+    pub(super) keepalive: Arc<KeepaliveTime>,
     pub(super) observer: Option<Arc<dyn Observe>>,
 }
 
@@ -258,8 +257,9 @@ impl Attempt {
 
     async fn live<IO: AsyncRead + AsyncWrite + Unpin>(&mut self, stream: IO, peer: PeerAddr) {
         let silence = self.patience();
-        let engine = engine_config(&self.config, silence);
-        let connection = SharedConnection::new(engine, self.observed(peer), Handle::current(), now());
+        let keepalive = Arc::clone(&self.config.keepalive);
+        let (engine, observed) = (self.engine(silence), self.observed(peer));
+        let connection = SharedConnection::new(engine, observed, keepalive, Handle::current(), now());
         let mut driver = Driver::new(stream, Arc::clone(&connection));
         if let Err((error, closed)) = driver.start(silence).await {
             let error = if error.peer().is_none() { error.with_peer(&self.config.target) } else { error };
@@ -276,6 +276,14 @@ impl Attempt {
             subchannel.on_lost(&connection);
         }
         driver.take_leave(&closed).await;
+    }
+
+    fn engine(&self, silence: Duration) -> peregrine_http2::Config {
+        let mut engine = self.config.engine.clone();
+        engine.keepalive = self.config.keepalive.now();
+        engine.handshake_timeout = Some(silence);
+        engine.hash_seed = backoff::random();
+        engine
     }
 
     fn observed(&self, peer: PeerAddr) -> Observed {
@@ -302,17 +310,6 @@ impl Drop for Attempt {
             subchannel.on_abandoned();
         }
     }
-}
-
-fn engine_config(config: &Config, silence: Duration) -> peregrine_http2::Config {
-    let mut engine = peregrine_http2::Config::client();
-    engine.initial_window_size = config.stream_window;
-    engine.connection_window_size = config.connection_window;
-    engine.max_header_list_size = config.max_header_list_size;
-    engine.handshake_timeout = Some(silence);
-    engine.limits = config.limits.clone();
-    engine.hash_seed = backoff::random();
-    engine
 }
 
 /// The runtime's clock, so that tests can hold it.

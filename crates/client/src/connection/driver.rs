@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use peregrine_core::observe::{ConnectionEvent, EndedBy};
 use peregrine_core::{Error, PeerAddr, Phase};
 use peregrine_http2::ConnectionError;
-use peregrine_transport::driver::{Closed, ReadBuffer, poll_write_output};
+use peregrine_transport::driver::{Closed, ReadBuffer, Refusals, poll_write_output};
 use peregrine_transport::farewell;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Sleep;
@@ -44,6 +44,8 @@ pub(crate) struct Driver<IO> {
     armed: Option<Instant>,
     /// The other tasks had their chance since output came up.
     has_yielded: bool,
+    /// What the observer knows of the engine's refusals.
+    refusals: Refusals,
     /// The observer knows that no more calls are taken.
     is_leave_told: bool,
     /// The stream has not passed on all that it took: it was full, and there is more for it in any case.
@@ -63,6 +65,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
             sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
             armed: None,
             has_yielded: false,
+            refusals: Refusals::default(),
             is_leave_told: false,
             holds_back: false,
             is_closed: false,
@@ -173,6 +176,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
         }
         drop(guard);
         self.effects.run();
+        self.tell_refusals();
         if !self.is_leave_told && !shared.accepts_calls() {
             self.is_leave_told = true;
             self.tell_going_away();
@@ -261,7 +265,21 @@ impl<IO> Driver<IO> {
         let words = if self.shared.observed.is_wanted() { state.peers_last_words() } else { None };
         drop(state);
         self.effects.run();
+        self.tell_refusals();
         self.shared.observed.closed(closed, words.as_deref());
+    }
+
+    /// What the engine refused since the last time.
+    fn tell_refusals(&mut self) {
+        if self.shared.observed.is_wanted() {
+            let mut hits = Vec::new();
+            let state = self.shared.lock();
+            self.refusals.tell(state.engine.counters(), |name, count| hits.push((name, count)));
+            drop(state);
+            for (name, count) in hits {
+                self.shared.observed.limit(name, count);
+            }
+        }
     }
 
     /// Not under the lock: what the observer does is the user's business.

@@ -57,6 +57,7 @@ pub(crate) use self::response::Fate;
 pub(crate) use self::response_head::metadata;
 use self::state::State;
 use self::stream_queue::Ticket;
+use crate::channel::keepalive::KeepaliveTime;
 
 /// Request data in the output at which the driver is woken although more is to come (wire-rules B1).
 const BATCH_THRESHOLD: usize = 32 * 1024;
@@ -117,10 +118,16 @@ pub(crate) trait Outgoing: Send {
 }
 
 impl SharedConnection {
-    pub(crate) fn new(config: Config, observed: Observed, runtime: Handle, now: Instant) -> Arc<Self> {
+    pub(crate) fn new(
+        config: Config,
+        observed: Observed,
+        keepalive: Arc<KeepaliveTime>,
+        runtime: Handle,
+        now: Instant,
+    ) -> Arc<Self> {
         let engine = Connection::new(Role::Client, config, now);
         Arc::new(Self {
-            state: Mutex::new(State::new(engine)),
+            state: Mutex::new(State::new(engine, keepalive)),
             accepts_calls: AtomicBool::new(true),
             observed,
             runtime,

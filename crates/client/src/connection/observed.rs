@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use peregrine_core::Observe;
 use peregrine_core::observe::{ConnectionEvent, ConnectionInfo, EndedBy, LimitHit, Side};
-use peregrine_http2::Blame;
 use peregrine_transport::driver::Closed;
 
 /// A connection as its observer knows it.
@@ -35,14 +34,14 @@ impl Observed {
         self.tell(|observer| observer.connection(&self.info, event));
     }
 
+    /// A limit with this name has refused something.
+    pub(super) fn limit(&self, name: &'static str, count: u64) {
+        self.tell(|observer| observer.limit(&LimitHit::new(name, Side::Client, &self.info.peer, count)));
+    }
+
     /// `words` are those of the peer's GOAWAY, if it sent one.
     pub(super) fn closed(&self, closed: &Closed, words: Option<&str>) {
         self.tell(|observer| {
-            if let Closed::Protocol(error) = closed
-                && error.blame() == Blame::Limit
-            {
-                observer.limit(&LimitHit::new(error.reason(), Side::Client, &self.info.peer, 1));
-            }
             let (by, reason) = match (closed, words) {
                 (Closed::Finished, Some(words)) => (EndedBy::Peer, words.into()),
                 _ => closed.observed(),

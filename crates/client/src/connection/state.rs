@@ -1,5 +1,6 @@
 //! What the mutex of a connection guards, and what each event of the engine does to it.
 
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
@@ -16,6 +17,7 @@ use super::response::{self, End, Fate, Stage, Step};
 use super::response_head;
 use super::stream_queue::StreamQueue;
 use super::{NewCall, Writable};
+use crate::channel::keepalive::KeepaliveTime;
 use crate::error;
 
 /// The engine with everything that hangs on its streams.
@@ -38,6 +40,8 @@ pub(super) struct State {
     go_away: Option<GoAway>,
     /// The peer has begun to answer a call.
     has_answered: bool,
+    /// Of the whole channel: told when the peer has had too many PINGs.
+    keepalive: Arc<KeepaliveTime>,
 }
 
 /// The peer's last words.
@@ -51,11 +55,13 @@ struct GoAway {
 
 /// Bodies kept for reuse.
 const SPARE: usize = 32;
+/// What a server says to a client that sends PING too often (gRFC A8).
+const TOO_MANY_PINGS: &[u8] = b"too_many_pings";
 /// Octets of GOAWAY debug data shown.
 const DEBUG_SHOWN: usize = 200;
 
 impl State {
-    pub(super) fn new(engine: Connection) -> Self {
+    pub(super) fn new(engine: Connection, keepalive: Arc<KeepaliveTime>) -> Self {
         Self {
             engine,
             blocks: HeadBlocks::default(),
@@ -68,6 +74,7 @@ impl State {
             spare: Vec::new(),
             go_away: None,
             has_answered: false,
+            keepalive,
         }
     }
 
@@ -218,6 +225,10 @@ impl State {
                 }
             }
             Event::GoAway { last_stream, code, debug } => {
+                // Once a connection, however often it is said.
+                if code == ErrorCode::ENHANCE_YOUR_CALM && debug == TOO_MANY_PINGS && self.go_away.is_none() {
+                    self.keepalive.double();
+                }
                 let debug = debug[..debug.len().min(DEBUG_SHOWN)].escape_ascii().to_string();
                 self.go_away = Some(GoAway { last_stream, code, debug });
             }

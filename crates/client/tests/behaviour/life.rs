@@ -1,9 +1,13 @@
 //! How long a channel's connections live, and what an observer hears of them.
 
-use peregrine_client::{Limits, Rate};
+use std::time::Duration;
+
+use peregrine_client::{Keepalive, Limits, Rate};
+use peregrine_core::Code;
 use peregrine_http2::{ErrorCode, StreamId};
-use peregrine_testkit::{PeerConfig, Recorder, settle, virtual_time};
+use peregrine_testkit::{PeerConfig, Received, Recorder, ServerPeer, settle, virtual_time};
 use tokio::io::AsyncWriteExt;
+use tokio::time::Instant;
 
 use crate::{message, pair, unary};
 
@@ -69,5 +73,107 @@ fn a_limit_that_a_server_exceeds_is_told_by_name() {
         let (_, code, debug) = server.expect_go_away().await;
         assert_eq!((code, &*debug), (ErrorCode::ENHANCE_YOUR_CALM, "housekeeping"));
         assert_eq!(recorder.take(), ["limit housekeeping x1", "1 closed, Local: housekeeping"]);
+    });
+}
+
+const KEEPALIVE: Keepalive =
+    Keepalive { interval: Duration::from_secs(20), timeout: Duration::from_secs(5), without_streams: true };
+
+/// How long the server waits until the channel's PING comes.
+async fn time_to_ping(server: &mut ServerPeer) -> Duration {
+    let begun = Instant::now();
+    loop {
+        match server.frame().await {
+            Some(Received::Ping { ack: false, .. }) => return begun.elapsed(),
+            Some(_) => {}
+            None => panic!("the channel closed"),
+        }
+    }
+}
+
+#[test]
+fn a_server_that_answers_no_keepalive_ping_is_given_up_and_calls_are_unavailable() {
+    // wire-rules 78
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let channel = builder.keepalive(KEEPALIVE).build().unwrap();
+        let config = PeerConfig { answer_pings: false, ..PeerConfig::server() };
+        let begun = Instant::now();
+        let (reply, mut server) =
+            tokio::join!(unary(&channel, message("x")), async { acceptor.accept_with(config).await });
+        let status = reply.unwrap_err();
+        assert_eq!(status.code(), Code::Unavailable);
+        assert!(status.message().contains("keepalive"), "{status}");
+        assert!((25..=26).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+        server.expect_closed().await;
+        // The next call makes another connection.
+        let (reply, _server) = tokio::join!(unary(&channel, message("x")), async {
+            let mut server = acceptor.accept().await;
+            let stream = server.request().await.stream;
+            server.reply(stream, b"y").await;
+            server
+        });
+        assert_eq!(&**reply.unwrap(), b"y");
+    });
+}
+
+#[test]
+fn keepalive_is_not_more_often_than_every_ten_seconds() {
+    // wire-rules 80
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let keepalive = Keepalive { interval: Duration::from_millis(1), ..KEEPALIVE };
+        let (_channel, mut server) = tokio::join!(builder.keepalive(keepalive).connect(), acceptor.accept());
+        let waited = time_to_ping(&mut server).await;
+        assert!((10..=11).contains(&waited.as_secs()), "{waited:?}");
+    });
+}
+
+#[test]
+fn too_many_pings_doubles_the_interval_of_later_connections() {
+    // wire-rules 80, bug-reports 61
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let channel = builder.keepalive(KEEPALIVE).build().unwrap();
+        for interval in [20, 40, 80] {
+            let (ready, mut server) = tokio::join!(channel.ready(), acceptor.accept());
+            ready.unwrap();
+            let waited = time_to_ping(&mut server).await;
+            assert!((interval..=interval + 1).contains(&waited.as_secs()), "{waited:?}");
+            // Said twice on one connection, it counts once.
+            for _ in 0..2 {
+                let code = ErrorCode::ENHANCE_YOUR_CALM;
+                server.go_away_after(StreamId::CONNECTION, code, b"too_many_pings").await;
+            }
+            server.expect_closed().await;
+        }
+        // Other complaints are none of keepalive's.
+        let (ready, mut server) = tokio::join!(channel.ready(), acceptor.accept());
+        ready.unwrap();
+        server.go_away_after(StreamId::CONNECTION, ErrorCode::ENHANCE_YOUR_CALM, b"resets_received").await;
+        server.expect_closed().await;
+        let (ready, mut server) = tokio::join!(channel.ready(), acceptor.accept());
+        ready.unwrap();
+        let waited = time_to_ping(&mut server).await;
+        assert!((160..=161).contains(&waited.as_secs()), "{waited:?}");
+    });
+}
+
+#[test]
+fn an_idle_connection_is_closed_and_the_next_call_makes_another() {
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let channel = builder.max_connection_idle(Duration::from_mins(1)).build().unwrap();
+        for _ in 0..2 {
+            let (reply, mut server) = tokio::join!(unary(&channel, message("x")), async {
+                let mut server = acceptor.accept().await;
+                let stream = server.request().await.stream;
+                server.reply(stream, b"y").await;
+                server
+            });
+            assert_eq!(&**reply.unwrap(), b"y");
+            server.expect_closed().await;
+        }
+        assert_eq!(acceptor.connections(), 2);
     });
 }

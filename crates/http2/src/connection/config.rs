@@ -45,6 +45,9 @@ pub struct Config {
     /// Client: the id of the first stream; an even one counts as the odd one above it. For tests of what happens
     /// when the ids run out, which nobody can wait for. Default 1.
     pub first_stream_id: StreamId,
+    /// Octets of stream data that may wait for the socket or the connection's window before
+    /// [`is_congested`](crate::Connection::is_congested) turns true. Default 16 MiB.
+    pub max_backlog: usize,
     /// Seed of the hashes over bytes the peer chooses (stream ids, header blocks). Should be unpredictable.
     pub hash_seed: u64,
     /// How long the peer may take for its preface and first SETTINGS. Default 10 s; `None` waits for ever.
@@ -109,6 +112,7 @@ impl Config {
             send_buffer_per_stream: 32 * 1024,
             write_buffer_high_water: 256 * 1024,
             first_stream_id: StreamId::FIRST_CLIENT,
+            max_backlog: 16 * 1024 * 1024,
             hash_seed: 0x243f_6a88_85a3_08d3,
             handshake_timeout: Some(Duration::from_secs(10)),
             settings_timeout: Some(Duration::from_secs(10)),

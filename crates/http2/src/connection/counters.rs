@@ -36,12 +36,15 @@ const NAMES: [&str; 18] = [
 /// | `stream_stall` | a stream reset because its data waited for window too long |
 /// | `write_stall`, `keepalive_timeout`, `handshake_timeout`, `settings_timeout`, `drain_timeout` | the end of the connection because of that timeout |
 #[derive(Clone, Debug, Default)]
-pub struct Counters([u64; NAMES.len()]);
+pub struct Counters {
+    counts: [u64; NAMES.len()],
+    total: u64,
+}
 
 impl Counters {
     /// Every name with its count, zeros included.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        NAMES.into_iter().zip(self.0)
+        NAMES.into_iter().zip(self.counts)
     }
 
     /// The count of `name`; `None` for a name that does not exist.
@@ -49,12 +52,18 @@ impl Counters {
         self.iter().find_map(|(known, count)| (known == name).then_some(count))
     }
 
+    /// The sum of all, to see at a glance whether something is new.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
     /// Counts one; a name that is not known is a mistake of ours. Too rare to need more than a search.
     pub(super) fn add(&mut self, name: &'static str) {
-        let place = NAMES.iter().zip(&mut self.0).find(|(known, _)| **known == name);
+        let place = NAMES.iter().zip(&mut self.counts).find(|(known, _)| **known == name);
         debug_assert!(place.is_some(), "no counter is named {name}");
         if let Some((_, count)) = place {
             *count = count.saturating_add(1);
+            self.total = self.total.saturating_add(1);
         }
     }
 }
@@ -71,6 +80,7 @@ mod tests {
         }
         counters.add("too_many_pings");
         assert!(counters.iter().all(|(name, count)| count == 1 + u64::from(name == "too_many_pings")));
+        assert_eq!(counters.total(), 1 + NAMES.len() as u64);
         assert_eq!((counters.count("too_many_pings"), counters.count("other")), (Some(2), None));
     }
 }

@@ -161,6 +161,7 @@ impl Connection {
             let Some(key) = self.schedule.pop() else { break };
             self.send_one(key);
         }
+        self.note_relief();
         !self.output.is_empty()
     }
 

@@ -88,6 +88,9 @@ pub enum Event<'a> {
         /// The stream.
         stream: StreamKey,
     },
+    /// What [`Connection::is_congested`](crate::Connection::is_congested) complained of is over. Ask again before each
+    /// reply that was put off: the first ones may bring it back.
+    Relieved,
     /// The peer's SETTINGS are in force. The first ones make the connection ready.
     Settings,
     /// The peer acknowledged a PING of [`Connection::ping`](crate::Connection::ping).

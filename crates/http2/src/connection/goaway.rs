@@ -141,6 +141,11 @@ impl Connection {
             || self.ids.next().is_none()
     }
 
+    /// Whether this side has sent GOAWAY: asked to, or because of age, idleness or a fault.
+    pub fn is_shutting_down(&self) -> bool {
+        self.shutdown != Shutdown::Serving
+    }
+
     /// Whether the connection is going away for good and no stream is left: write the output and close.
     pub fn is_drained(&self) -> bool {
         self.is_going_away() && self.shutdown != Shutdown::Announced && self.streams.is_empty()

@@ -5,6 +5,7 @@
 //! for, `timeouts` the clock.
 
 mod adaptive;
+mod backlog;
 mod commands;
 mod config;
 mod counters;
@@ -104,6 +105,8 @@ pub struct Connection {
     events: VecDeque<Event<'static>>,
     /// Streams whose own queue has room and which wait for the output to have some.
     writable_later: Vec<StreamKey>,
+    /// The owner wants to hear when the backlog is gone.
+    relief_wanted: bool,
     last_fault: &'static str,
 }
 
@@ -157,6 +160,7 @@ impl Connection {
             output: Output::default(),
             events: VecDeque::new(),
             writable_later: Vec::new(),
+            relief_wanted: false,
             last_fault: "",
             config,
         };

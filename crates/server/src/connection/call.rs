@@ -9,8 +9,8 @@ use peregrine_core::call::SharedInbox;
 use peregrine_core::message::{Encoding, UnaryBody};
 use peregrine_core::{MetadataMap, Status};
 use peregrine_http2::StreamKey;
-use tokio::task::AbortHandle;
 
+use super::handlers::Task;
 use crate::call::mailbox::OutboxFlow;
 use crate::router::{MethodIndex, Router};
 use crate::service::CallSlot;
@@ -18,7 +18,7 @@ use crate::service::CallSlot;
 /// A call between its HEADERS and its trailers.
 ///
 /// ```text
-///  HEADERS ──► Receiving ──► (polled in place) ──► gone: most calls never get further
+///  HEADERS ──► Receiving ──► (PutOff) ──► (polled in place) ──► gone: most calls never get further
 ///     │                         │
 ///     │ request stream          ├─► Parked ──► ... ──► gone, or Draining while a deadline still runs
 ///     └────────────────────────►│
@@ -32,6 +32,8 @@ pub(super) struct Call {
     pub(super) metadata: Arc<MetadataMap>,
     pub(super) deadline: Option<Instant>,
     pub(super) head_sent: bool,
+    /// How often the call was found without its whole request.
+    pub(super) looks: u8,
     pub(super) state: CallState,
 }
 
@@ -39,6 +41,8 @@ pub(super) struct Call {
 pub(super) enum CallState {
     /// The request message is not whole yet (wire-rules M1). Collected only when it comes in several pieces.
     Receiving(Option<Box<UnaryBody>>),
+    /// The request is whole; the call has not begun, since replies to earlier ones pile up (http2-abuse 16).
+    PutOff { body: Option<Box<UnaryBody>>, inbox: Option<Arc<SharedInbox>> },
     /// The future waits in its slot for its waker, for input or for room.
     Parked { slot: Slot, inbox: Option<Arc<SharedInbox>> },
     /// The future runs in a task of its own.
@@ -54,6 +58,7 @@ impl fmt::Debug for CallState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Receiving(_) => "Receiving",
+            Self::PutOff { .. } => "PutOff",
             Self::Parked { .. } => "Parked",
             Self::Spawned { .. } => "Spawned",
             Self::Draining => "Draining",
@@ -64,16 +69,6 @@ impl fmt::Debug for CallState {
 /// The text of a panic never leaves the process (settled decisions of the wire rules, E1).
 pub(super) fn panicked() -> Status {
     Status::unknown("the handler panicked")
-}
-
-/// A spawned call's task, ended with its entry in the table.
-#[derive(Debug)]
-pub(super) struct Task(pub(super) AbortHandle);
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// Empty slots, kept per method for the next call. Holds no memory before the first call ended.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use peregrine_core::Status;
 use peregrine_core::call::{InboxConfig, SharedInbox};
 use peregrine_core::deadline::deadline_after;
 use peregrine_core::message::{UnaryBody, single_message};
-use peregrine_core::{Payload, Status};
 use peregrine_http2::{ErrorCode, Event, Head, StreamKey};
 
 use super::Serving;
 use super::call::{Call, CallState};
+use super::slow_request::LOOKS;
 use crate::call::request_head::{Refusal, RequestHead};
 
 impl Serving {
@@ -38,6 +39,7 @@ impl Serving {
                 None => self.refused.retain(|(refused, _)| *refused != stream),
             },
             Event::Writable { stream } => self.on_writable(stream),
+            Event::Relieved => self.start_put_off(),
             Event::Settings => self.on_settings(),
             // A client that goes away still wants the replies to what it asked (bug-reports 51).
             Event::GoAway { code, debug, .. } => self.on_go_away(code, debug),
@@ -46,6 +48,12 @@ impl Serving {
     }
 
     fn on_headers(&mut self, key: StreamKey, head: &Arc<Head>, end_stream: bool, now: Instant) {
+        if let Some(orphans) = &self.orphans
+            && orphans.count() > 0
+            && self.refuse_beyond_handlers(key)
+        {
+            return;
+        }
         let shared = Arc::clone(&self.shared);
         let request = head.attachment(|head| RequestHead::parse(head, &shared.router));
         let route = match &request.route {
@@ -67,6 +75,7 @@ impl Serving {
             metadata: Arc::clone(&request.metadata),
             deadline,
             head_sent: false,
+            looks: 0,
             state: CallState::Receiving(None),
         };
         if let Some(at) = deadline {
@@ -84,19 +93,37 @@ impl Serving {
                 encoding: route.encoding,
                 max_message: shared.options.max_receive_message_size,
                 // The engine gathers up to half a window too: what is left has to be worth a frame.
-                credit_step: (shared.options.initial_stream_window as usize / 4).max(1),
+                credit_step: (shared.options.engine.initial_window_size as usize / 4).max(1),
             };
             let inbox = SharedInbox::new(config, Arc::clone(&self.mailbox) as _, key.index() as u64);
             if end_stream {
                 inbox.finish(None);
             }
-            self.start(call, Payload::Borrowed(&[]), Some(inbox));
+            self.start_streaming(call, inbox);
         } else if end_stream {
             call.state = CallState::Draining;
             self.start_unary(call, &[]);
         } else {
+            if self.receive_look.is_none() {
+                self.receive_look = shared.options.receive_timeout.map(|timeout| now + timeout / LOOKS);
+            }
             self.insert_call(call);
         }
+    }
+
+    /// Refuses a stream while handlers of streams that are gone take its place.
+    #[cold]
+    fn refuse_beyond_handlers(&mut self, key: StreamKey) -> bool {
+        let orphans = self.orphans.as_ref().map_or(0, |orphans| orphans.count());
+        let limit =
+            self.shared.options.engine.max_concurrent_streams.map_or(usize::MAX, |limit| limit as usize);
+        let connection = &mut self.wire().connection;
+        let refused = connection.open_streams() + orphans > limit;
+        if refused {
+            connection.reset(key, ErrorCode::REFUSED_STREAM);
+            self.observe_limit("running_handlers", 1);
+        }
+        refused
     }
 
     fn on_data(&mut self, key: StreamKey, data: &[u8], end_stream: bool) {
@@ -127,7 +154,9 @@ impl Serving {
                     Err(status) => self.fail(key, status),
                 }
             }
-            CallState::Parked { inbox: Some(inbox), .. } | CallState::Spawned { inbox: Some(inbox), .. } => {
+            CallState::PutOff { inbox: Some(inbox), .. }
+            | CallState::Parked { inbox: Some(inbox), .. }
+            | CallState::Spawned { inbox: Some(inbox), .. } => {
                 let inbox = Arc::clone(inbox);
                 let credit = inbox.push(data);
                 if end_stream {
@@ -136,7 +165,10 @@ impl Serving {
                 self.wire().connection.release(key, credit);
             }
             // A unary call that runs has its request; only an ended one gets here.
-            CallState::Parked { .. } | CallState::Spawned { .. } | CallState::Draining => {
+            CallState::PutOff { .. }
+            | CallState::Parked { .. }
+            | CallState::Spawned { .. }
+            | CallState::Draining => {
                 self.wire().connection.release(key, data.len());
             }
         }
@@ -158,6 +190,9 @@ impl Serving {
 
     /// The whole body of a one-message request lies in the read buffer: the fast path (wire-rules M3).
     fn start_unary(&mut self, call: Call, body: &[u8]) {
+        if self.wire().connection.is_congested() {
+            return self.put_unary_off(call, body);
+        }
         match single_message(body, call.encoding, self.shared.options.max_receive_message_size) {
             Ok(message) => self.start(call, message, None),
             Err(status) => self.finish(call, &Err(status)),
@@ -171,6 +206,9 @@ impl Serving {
         else {
             return self.insert_call(call);
         };
+        if self.wire().connection.is_congested() {
+            return self.put_off(call, Some(body), None);
+        }
         match body.finish() {
             Ok(message) => self.start(call, message, None),
             Err(status) => self.finish(call, &Err(status)),

@@ -11,10 +11,14 @@
 mod call;
 mod deadlines;
 mod events;
+mod handlers;
 mod observed;
+mod put_off;
 mod run;
+mod slow_request;
 mod spawned;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
@@ -27,6 +31,8 @@ use peregrine_transport::driver::{Closed, Endpoint};
 
 use self::call::{Call, SpareSlots};
 use self::deadlines::Deadlines;
+use self::handlers::Orphans;
+use self::observed::Told;
 use crate::call::mailbox::{CallWaker, Mail, Mailbox};
 use crate::call::wire::Wire;
 use crate::options::Options;
@@ -53,6 +59,12 @@ pub(crate) struct Serving {
     wakers: Vec<Option<(Arc<CallWaker>, Waker)>>,
     slots: SpareSlots,
     deadlines: Deadlines,
+    /// Made when the first call is spawned.
+    orphans: Option<Arc<Orphans>>,
+    /// When to look for requests that do not get whole.
+    receive_look: Option<Instant>,
+    /// Calls that have not begun because of the backlog, and some that are gone.
+    put_off: VecDeque<StreamKey>,
     /// Requests that are no gRPC at all, until they have been read to their end; as many as there are streams.
     refused: Vec<(StreamKey, Arc<Head>)>,
     mailbox: Arc<Mailbox>,
@@ -61,9 +73,9 @@ pub(crate) struct Serving {
     cut_calls: Arc<AtomicUsize>,
     /// The connection has ended by itself: whatever it still holds was given up by the client.
     closed: bool,
-    /// The client's first SETTINGS have come.
-    is_ready: bool,
     shutting_down: bool,
+    /// What the observer knows.
+    told: Told,
     /// A call asked for its messages to leave at once ([`Sender::flush`](peregrine_core::Sender::flush)).
     flush_requested: bool,
     /// Polls in place so far; every so many is timed.
@@ -85,13 +97,16 @@ impl Serving {
             calls: Vec::new(),
             wakers: Vec::new(),
             deadlines: Deadlines::default(),
+            orphans: None,
+            receive_look: None,
+            put_off: VecDeque::new(),
             refused: Vec::new(),
             mailbox,
             mail: Mail::default(),
             cut_calls,
             closed: false,
-            is_ready: false,
             shutting_down: false,
+            told: Told::default(),
             flush_requested: false,
             polls: 0,
             shared,
@@ -136,7 +151,6 @@ impl Serving {
         if !self.shutting_down {
             self.shutting_down = true;
             self.wire().connection.graceful_shutdown(now);
-            self.observe(&ConnectionEvent::GoingAway { by: EndedBy::Local, reason: "shutting down" });
         }
     }
 }
@@ -164,22 +178,30 @@ impl Endpoint for Serving {
             self.on_woken(index as usize);
         }
         self.mail = mail;
+        self.observe_turn();
         // Without more work in sight the driver writes; what came meanwhile has woken it.
         !std::mem::take(&mut self.flush_requested) && mailbox.has_mail()
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        self.deadlines.next()
+        match (self.deadlines.next(), self.receive_look) {
+            (Some(deadline), Some(look)) => Some(deadline.min(look)),
+            (deadline, look) => deadline.or(look),
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(key) = self.deadlines.pop_due(now) {
             self.on_deadline(key, now);
         }
+        if self.receive_look.is_some_and(|at| at <= now) {
+            self.look_for_slow_requests(now);
+        }
     }
 
     fn is_finished(&self) -> bool {
-        self.shutting_down && self.wire.as_ref().is_some_and(|wire| wire.connection.is_drained())
+        let drained = |wire: &Wire| wire.connection.is_shutting_down() && wire.connection.is_drained();
+        self.wire.as_deref().is_some_and(drained)
     }
 
     // wire-rules 81

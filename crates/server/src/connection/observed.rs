@@ -4,11 +4,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use peregrine_core::observe::{ConnectionEvent, EndedBy, LimitHit, Side};
 use peregrine_core::{Observe, PeerAddr};
-use peregrine_http2::{Blame, ErrorCode};
-use peregrine_transport::driver::Closed;
+use peregrine_http2::ErrorCode;
+use peregrine_transport::driver::{Closed, Refusals};
 
 use super::{Serving, Shared};
 use crate::call::excerpt::shortened;
+
+/// What the observer of a connection was told already.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    refusals: Refusals,
+    ready: bool,
+    going_away: bool,
+}
 
 impl Serving {
     pub(super) fn observe(&self, event: &ConnectionEvent<'_>) {
@@ -20,9 +28,32 @@ impl Serving {
         self.tell(|observer| observer.limit(&LimitHit::new(name, Side::Server, &self.info.peer, count)));
     }
 
+    /// What the engine did by itself since the last turn.
+    pub(super) fn observe_turn(&mut self) {
+        if self.shared.options.observer.is_some() {
+            self.observe_refusals();
+            self.observe_own_end();
+        }
+    }
+
+    fn observe_refusals(&mut self) {
+        let mut told = std::mem::take(&mut self.told.refusals);
+        if let Some(wire) = &self.wire {
+            told.tell(wire.connection.counters(), |name, count| self.observe_limit(name, count));
+        }
+        self.told.refusals = told;
+    }
+
+    fn observe_own_end(&mut self) {
+        if self.wire().connection.is_shutting_down() && !std::mem::replace(&mut self.told.going_away, true) {
+            let reason = if self.shutting_down { "shutting down" } else { "its age, or nothing to do" };
+            self.observe(&ConnectionEvent::GoingAway { by: EndedBy::Local, reason });
+        }
+    }
+
     /// The client's SETTINGS have come; only the first ones are news.
     pub(super) fn on_settings(&mut self) {
-        if !std::mem::replace(&mut self.is_ready, true) {
+        if !std::mem::replace(&mut self.told.ready, true) {
             self.observe(&ConnectionEvent::Ready);
         }
     }
@@ -43,11 +74,9 @@ impl Serving {
         });
     }
 
-    pub(super) fn observe_closed(&self, closed: &Closed) {
-        if let Closed::Protocol(error) = closed
-            && error.blame() == Blame::Limit
-        {
-            self.observe_limit(error.reason(), 1);
+    pub(super) fn observe_closed(&mut self, closed: &Closed) {
+        if self.shared.options.observer.is_some() {
+            self.observe_refusals();
         }
         self.tell(|observer| {
             let (by, reason) = closed.observed();

@@ -119,7 +119,9 @@ impl Serving {
     fn spawn(&mut self, mut call: Call, slot: Slot, inbox: Option<Arc<SharedInbox>>) {
         let outbox =
             Outbox::new(call.key, Arc::clone(&self.mailbox), self.shared.options.max_send_message_size);
-        let task = super::spawned::spawn(slot, Box::new(outbox), Arc::clone(&self.shared), call.method);
+        let orphans = self.orphans.get_or_insert_default();
+        let task =
+            super::spawned::spawn(slot, Box::new(outbox), Arc::clone(&self.shared), call.method, orphans);
         call.state = CallState::Spawned { _task: task, inbox, flow: None };
         self.insert_call(call);
     }

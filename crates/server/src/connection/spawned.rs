@@ -7,21 +7,26 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::Shared;
-use super::call::{Slot, Task, panicked};
+use super::call::{Slot, panicked};
+use super::handlers::{Orphans, Running, Task};
 use crate::call::mailbox::Outbox;
 use crate::call::port::{Port, Target, with_port};
 use crate::router::MethodIndex;
 
 /// Spawns the call on the current runtime. The task ends with the call, or with the handle that is returned.
-pub(super) fn spawn(slot: Slot, outbox: Box<Outbox>, shared: Arc<Shared>, method: MethodIndex) -> Task {
-    let mut call = Spawned {
-        slot,
-        port: Some(Port { key: outbox.key(), target: Target::Outbox(outbox), head_sent: false }),
-        shared,
-        method,
-        polled: false,
-    };
-    Task(tokio::spawn(poll_fn(move |cx| call.poll(cx))).abort_handle())
+pub(super) fn spawn(
+    slot: Slot,
+    outbox: Box<Outbox>,
+    shared: Arc<Shared>,
+    method: MethodIndex,
+    orphans: &Arc<Orphans>,
+) -> Task {
+    let port = Port { key: outbox.key(), target: Target::Outbox(outbox), head_sent: false };
+    Task::spawn(orphans, |running| {
+        let mut call =
+            Spawned { slot, port: Some(port), shared, method, polled: false, running: Some(running) };
+        poll_fn(move |cx| call.poll(cx))
+    })
 }
 
 struct Spawned {
@@ -31,11 +36,16 @@ struct Spawned {
     shared: Arc<Shared>,
     method: MethodIndex,
     polled: bool,
+    /// Until the handler has ended.
+    running: Option<Running>,
 }
 
 impl Spawned {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(port) = self.port.take() else { return Poll::Ready(()) };
+        if !self.polled && !self.running.as_ref().is_some_and(Running::begin) {
+            return Poll::Ready(());
+        }
         // The first poll is what the connection would have waited for, had the call run in place.
         let timed = (!self.polled).then(Instant::now);
         self.polled = true;
@@ -52,6 +62,10 @@ impl Spawned {
             Err(_panic) => Some(Err(panicked())),
         };
         let ended = result.is_some();
+        if ended {
+            // Before the connection hears of it: the client's next call must find the place free.
+            self.running = None;
+        }
         if let Target::Outbox(outbox) = &mut port.target {
             outbox.flush(result.map(|result| (result, port.head_sent)));
         }

@@ -180,16 +180,13 @@ impl Acceptor {
         wait
     }
 
+    /// What the next connection starts with.
     fn config(&self) -> Config {
-        let options = &self.shared.options;
-        let mut config = Config::server();
-        config.max_concurrent_streams = Some(options.max_concurrent_streams);
-        config.max_header_list_size = options.max_header_list_size;
-        config.initial_window_size = options.initial_stream_window;
-        config.connection_window_size = options.initial_connection_window;
-        config.handshake_timeout = Some(options.handshake_timeout);
-        config.limits = options.limits.clone();
-        config.hash_seed = self.seeds.hash_one(self.registry.opened());
+        let mut config = self.shared.options.engine.clone();
+        config.handshake_timeout = Some(self.shared.options.handshake_timeout);
+        let random = self.seeds.hash_one(self.registry.opened());
+        config.hash_seed = random;
+        config.max_age = config.max_age.map(|age| with_jitter(age, self.seeds.hash_one(random)));
         config
     }
 
@@ -212,4 +209,22 @@ async fn after<T>(wait: Duration, future: impl Future<Output = T>) -> T {
         tokio::time::sleep(wait).await;
     }
     future.await
+}
+
+/// `age`, up to a tenth shorter or longer, so that connections that began together do not end together (gRFC A9).
+fn with_jitter(age: Duration, random: u64) -> Duration {
+    let share = random as f64 / u64::MAX as f64;
+    age.mul_f64(0.9 + 0.2 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_spread_by_a_tenth_both_ways() {
+        let age = Duration::from_secs(100);
+        assert_eq!(with_jitter(age, 0), Duration::from_secs(90));
+        assert_eq!(with_jitter(age, u64::MAX), Duration::from_secs(110));
+    }
 }

@@ -2,9 +2,10 @@
 
 use peregrine_http2::ErrorCode;
 use peregrine_http2::frame::Setting;
-use peregrine_testkit::peer::{PeerConfig, Received, message};
+use peregrine_server::Execution;
+use peregrine_testkit::peer::{Ending, PeerConfig, Received, message};
 use peregrine_testkit::service::{SERVER_STREAM, UNARY};
-use peregrine_testkit::{Peer, serve};
+use peregrine_testkit::{Peer, Recorder, on_threads, serve};
 
 use crate::{Stage, code, in_each_mode};
 
@@ -254,6 +255,63 @@ fn a_flood_of_resets_closes_the_connection_and_bounds_what_runs() {
         let counts = stage.counts();
         assert!(counts.started == counts.cancelled && counts.started <= 2_100, "{counts:?}");
         assert_eq!(served.peer().await.call(UNARY, &[], b"on").await.texts(), ["on"]);
+        served.finish([peer]).await;
+    });
+}
+
+// http2-abuse 1, 3, 29: a handler that computes goes on for a while after its stream is gone.
+#[test]
+fn handlers_that_outlive_their_streams_count_until_they_end() {
+    let recorder = Recorder::default();
+    on_threads(4, async {
+        let stage = Stage::new(Execution::Spawn);
+        let server = stage.server().max_concurrent_streams(2).observe(recorder.clone());
+        let served = serve(server);
+        let mut peer = served.peer().await;
+        for _ in 0..2 {
+            let stream = peer.request(UNARY, &[("script", "hold; echo")], &message(b""), true).await;
+            stage.journal.until(|counts| counts.started == stream.value().div_ceil(2) as usize).await;
+            peer.reset(stream, ErrorCode::CANCEL).await;
+        }
+        recorder.take();
+        for _ in 0..3 {
+            let stream = peer.request(UNARY, &[], &message(b"x"), true).await;
+            assert_eq!(peer.expect_reset(stream).await, ErrorCode::REFUSED_STREAM);
+        }
+        assert_eq!(recorder.take(), ["limit running_handlers x1"; 3]);
+        assert_eq!(stage.counts().started, 2);
+        stage.journal.let_go();
+        stage.journal.until(|counts| counts.ended == 2).await;
+        // The tasks may need a moment to be gone, in which calls are still refused.
+        loop {
+            let stream = peer.request(UNARY, &[], &message(b"x"), true).await;
+            let reply = peer.reply(stream).await;
+            if reply.ending == Some(Ending::Stream) {
+                break assert_eq!(reply.texts(), ["x"]);
+            }
+            tokio::task::yield_now().await;
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// The place of a spawned handler is free as soon as its client knows that it has ended.
+#[test]
+fn a_client_at_its_limit_is_never_refused_after_an_answer() {
+    let recorder = Recorder::default();
+    on_threads(4, async {
+        let stage = Stage::new(Execution::Spawn);
+        let served = serve(stage.server().max_concurrent_streams(2).observe(recorder.clone()));
+        let mut peer = served.peer().await;
+        // One orphan holds one of the two places.
+        let stream = peer.request(UNARY, &[("script", "hold")], &message(b""), true).await;
+        stage.journal.until(|counts| counts.started == 1).await;
+        peer.reset(stream, ErrorCode::CANCEL).await;
+        for _ in 0..2_000 {
+            assert_eq!(peer.call(UNARY, &[], b"x").await.texts(), ["x"]);
+        }
+        stage.journal.let_go();
+        assert!(!recorder.take().iter().any(|line| line.contains("limit")));
         served.finish([peer]).await;
     });
 }

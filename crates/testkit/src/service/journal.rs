@@ -1,5 +1,7 @@
 //! What handlers did, as the test sees it, and what the test lets them do.
 
+use std::sync::{Condvar, Mutex, PoisonError};
+
 use tokio::sync::{Semaphore, watch};
 
 /// Counts of everything that the calls of a [`TestService`](super::TestService) did.
@@ -24,11 +26,18 @@ pub struct Counts {
 pub struct Journal {
     counts: watch::Sender<Counts>,
     gate: Semaphore,
+    held: Mutex<bool>,
+    let_go: Condvar,
 }
 
 impl Default for Journal {
     fn default() -> Self {
-        Self { counts: watch::Sender::new(Counts::default()), gate: Semaphore::new(0) }
+        Self {
+            counts: watch::Sender::new(Counts::default()),
+            gate: Semaphore::new(0),
+            held: Mutex::new(true),
+            let_go: Condvar::new(),
+        }
     }
 }
 
@@ -47,6 +56,17 @@ impl Journal {
     /// Lets so many handlers pass their `gate`, now or later.
     pub fn open_gate(&self, times: usize) {
         self.gate.add_permits(times);
+    }
+
+    /// Lets all handlers go on that `hold` their threads, now or later.
+    pub fn let_go(&self) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.let_go.notify_all();
+    }
+
+    pub(super) fn hold(&self) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.let_go.wait_while(held, |held| *held));
     }
 
     pub(super) async fn pass_gate(&self) {

@@ -15,6 +15,7 @@
 //! | `time-left` | makes a message with the milliseconds until the deadline, or `none` |
 //! | `peer` | makes a message with the peer's address |
 //! | `yield` | is pending once, and asks to be polled again at once |
+//! | `hold` | blocks its thread until the test [lets go](super::Journal::let_go), as a computation would |
 //! | `gate` | waits until the test [opens the gate](super::Journal::open_gate) |
 //! | `sleep MS` | waits on the runtime's clock |
 //! | `never` | waits for ever |
@@ -194,6 +195,7 @@ impl Call {
             Step::TimeLeft => return Ok(Some(self.time_left().into())),
             Step::Peer => return Ok(Some(self.peer.clone().into())),
             Step::Yield => yield_once().await,
+            Step::Hold => self.running.journal.hold(),
             Step::Gate => self.running.journal.pass_gate().await,
             Step::Sleep(time) => tokio::time::sleep(time).await,
             Step::Never => pending().await,
@@ -239,6 +241,7 @@ enum Step {
     TimeLeft,
     Peer,
     Yield,
+    Hold,
     Gate,
     Sleep(Duration),
     Never,
@@ -264,6 +267,7 @@ impl Step {
             "time-left" => Self::TimeLeft,
             "peer" => Self::Peer,
             "yield" => Self::Yield,
+            "hold" => Self::Hold,
             "gate" => Self::Gate,
             "sleep" => Self::Sleep(Duration::from_millis(number(rest) as u64)),
             "never" => Self::Never,

@@ -12,6 +12,7 @@
 
 mod closed;
 mod read_buffer;
+mod refusals;
 mod write;
 
 use std::future::poll_fn;
@@ -25,6 +26,7 @@ use tokio::time::Sleep;
 
 pub use self::closed::Closed;
 pub use self::read_buffer::ReadBuffer;
+pub use self::refusals::Refusals;
 pub use self::write::poll_write_output;
 
 /// What hangs on the streams of one connection: the calls of a server, for instance.

@@ -29,6 +29,7 @@ enum Seen {
     Writable { stream: StreamKey },
     GoAway { last_stream: StreamId, code: ErrorCode, debug: Vec<u8> },
     Refused { stream: StreamKey },
+    Relieved,
     Settings,
     Pong { payload: [u8; 8] },
 }
@@ -48,6 +49,7 @@ impl From<Event<'_>> for Seen {
                 Seen::GoAway { last_stream, code, debug: debug.to_vec() }
             }
             Event::Refused { stream } => Seen::Refused { stream },
+            Event::Relieved => Seen::Relieved,
             Event::Settings => Seen::Settings,
             Event::Pong { payload } => Seen::Pong { payload },
         }

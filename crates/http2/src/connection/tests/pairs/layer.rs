@@ -218,6 +218,7 @@ impl Layer {
                 self.live_half(stream);
                 self.settle(stream.id(), Outcome::Refused);
             }
+            Event::Relieved => unreachable!("nobody asked for it"),
             Event::Settings => self.settings += 1,
             Event::Pong { payload } => {
                 if payload != FOREIGN_PING {

@@ -1,0 +1,69 @@
+//! Calls that wait for the replies of earlier ones to leave (http2-abuse 16).
+//!
+//! A client that asks and does not read would otherwise fill memory with as many large replies as it may have
+//! streams. Called by `events`.
+
+use std::sync::Arc;
+
+use peregrine_core::Payload;
+use peregrine_core::call::SharedInbox;
+use peregrine_core::message::UnaryBody;
+
+use super::Serving;
+use super::call::{Call, CallState};
+
+impl Serving {
+    /// Begins a call whose messages come one by one, or puts it off.
+    pub(super) fn start_streaming(&mut self, call: Call, inbox: Arc<SharedInbox>) {
+        if self.wire().connection.is_congested() {
+            self.put_off(call, None, Some(inbox));
+        } else {
+            self.start(call, Payload::Borrowed(&[]), Some(inbox));
+        }
+    }
+
+    /// Puts a call off whose whole body lies in the read buffer.
+    #[cold]
+    pub(super) fn put_unary_off(&mut self, call: Call, data: &[u8]) {
+        let max = self.shared.options.max_receive_message_size;
+        let mut body = Box::new(UnaryBody::new(call.encoding, max));
+        match body.push(data) {
+            Ok(()) => {
+                self.wire().connection.release(call.key, data.len());
+                self.put_off(call, Some(body), None);
+            }
+            Err(status) => self.finish(call, &Err(status)),
+        }
+    }
+
+    pub(super) fn put_off(
+        &mut self,
+        mut call: Call,
+        body: Option<Box<UnaryBody>>,
+        inbox: Option<Arc<SharedInbox>>,
+    ) {
+        call.state = CallState::PutOff { body, inbox };
+        self.put_off.push_back(call.key);
+        self.insert_call(call);
+        self.observe_limit("queued_replies", 1);
+    }
+
+    /// There is room again: begins with what waited, as far as that lasts.
+    pub(super) fn start_put_off(&mut self) {
+        while !self.put_off.is_empty() && !self.wire().connection.is_congested() {
+            let Some(key) = self.put_off.pop_front() else { return };
+            let Some(mut call) = self.take_call(key) else { continue };
+            match std::mem::replace(&mut call.state, CallState::Draining) {
+                CallState::PutOff { body: Some(mut body), .. } => match body.finish() {
+                    Ok(message) => self.start(call, message, None),
+                    Err(status) => self.finish(call, &Err(status)),
+                },
+                CallState::PutOff { inbox, .. } => self.start(call, Payload::Borrowed(&[]), inbox),
+                other => {
+                    call.state = other;
+                    self.insert_call(call);
+                }
+            }
+        }
+    }
+}
