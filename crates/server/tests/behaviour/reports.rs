@@ -21,9 +21,9 @@ fn bug_1_data_of_streams_that_a_goaway_refused_gives_its_window_back() {
         // A client that has not read it yet: ten times what the connection's window holds.
         for _ in 0..10 {
             let refused = peer.request(CLIENT_STREAM, &[], b"", false).await;
-            peer.send_body(refused, &[0; 65_535], true).await;
+            peer.send_body(refused, &vec![0; 65_535], true).await;
         }
-        peer.send_body(first, &message(&[1; 50_000]), true).await;
+        peer.send_body(first, &message(&vec![1; 50_000]), true).await;
         assert_eq!(peer.reply(first).await.texts(), ["1 messages, 50000 bytes"]);
         peer.expect_closed().await;
         drop(peer);
