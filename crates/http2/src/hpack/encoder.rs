@@ -296,3 +296,67 @@ fn encode_string(string: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(string);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::hpack::Decoder;
+
+    fn reads_back(encoder: &mut Encoder, decoder: &mut Decoder, name: &[u8], value: &[u8]) {
+        let mut block = Vec::new();
+        encoder.encode_block([Field::new(name, value)], &mut block);
+        let mut seen = Vec::new();
+        decoder.decode(&block, &mut |field| seen.push((field.name.to_vec(), field.value.to_vec()))).unwrap();
+        assert_eq!(seen, [(name.to_vec(), value.to_vec())]);
+    }
+
+    /// Two numbers whose texts `hash` sends to the same place.
+    fn colliding(hash: impl Fn(&[u8]) -> u32) -> (String, String) {
+        let mut seen = HashMap::new();
+        for number in 0.. {
+            let text = format!("x-{number}");
+            if let Some(other) = seen.insert(hash(text.as_bytes()), text.clone()) {
+                return (other, text);
+            }
+        }
+        unreachable!("there are more numbers than hashes");
+    }
+
+    #[test]
+    fn fields_whose_hashes_collide_are_told_apart() {
+        let encoder = Encoder::new(3);
+        let by_name = colliding(|name| encoder.hash_name(name, None) as u32);
+        let of_names = colliding(|name| encoder.hash(Field::new(name, b"v"), None).field);
+        let of_values = colliding(|value| encoder.hash(Field::new(b"x-name", value), None).field);
+        for [(name, value), (other_name, other_value)] in [
+            [(&by_name.0[..], "1"), (&by_name.1[..], "2")],
+            [(&of_names.0[..], "v"), (&of_names.1[..], "v")],
+            [("x-name", &of_values.0[..]), ("x-name", &of_values.1[..])],
+        ] {
+            let (mut encoder, mut decoder) = (Encoder::new(3), Decoder::new(4096));
+            for _ in 0..3 {
+                reads_back(&mut encoder, &mut decoder, name.as_bytes(), value.as_bytes());
+            }
+            for _ in 0..3 {
+                reads_back(&mut encoder, &mut decoder, other_name.as_bytes(), other_value.as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn what_repeats_is_the_field_and_not_its_value() {
+        // Whatever the seed, the same value under another name is no repetition.
+        for seed in [0, 1, u64::MAX] {
+            let mut encoder = Encoder::new(seed);
+            let before = encoder.table_generation();
+            for name in ["etag", "from", "link", "location", "referer", "expires", "x-first", "x-second"] {
+                encoder.encode(Field::new(name.as_bytes(), b"the same"), &mut Vec::new());
+                assert_eq!(encoder.table_generation(), before, "{name} is seen for the first time");
+            }
+            encoder.encode(Field::new(b"x-second", b"the same"), &mut Vec::new());
+            assert_ne!(encoder.table_generation(), before);
+        }
+    }
+}

@@ -62,4 +62,31 @@ mod tests {
         }
         assert_ne!(seeded_hash(1, b"name"), seeded_hash(2, b"name"));
     }
+
+    #[test]
+    fn every_bit_of_seed_and_bytes_reaches_every_bit_of_the_hash() {
+        // How often each bit of the result changes, over all changes of one bit of what goes in.
+        let (mut changes, mut flips) = ([0_u32; 64], 0);
+        for number in 0..200_u64 {
+            let bytes = number.wrapping_mul(WORD_FACTOR).to_be_bytes();
+            let seed = number.wrapping_mul(LENGTH_FACTOR);
+            let hash = seeded_hash(seed, &bytes);
+            for bit in 0..64 {
+                let flipped = (u64::from_be_bytes(bytes) ^ 1 << bit).to_be_bytes();
+                for changed in [seeded_hash(seed, &flipped), seeded_hash(seed ^ 1 << bit, &bytes)] {
+                    assert_ne!(hash, changed);
+                    flips += 1;
+                    for (place, count) in changes.iter_mut().enumerate() {
+                        *count += u32::from((hash ^ changed) >> place & 1 == 1);
+                    }
+                }
+            }
+        }
+        for (place, count) in changes.into_iter().enumerate() {
+            assert!(
+                (flips * 2 / 5..flips * 3 / 5).contains(&count),
+                "bit {place} changes {count} of {flips} times"
+            );
+        }
+    }
 }

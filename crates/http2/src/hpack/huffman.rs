@@ -301,6 +301,13 @@ mod tests {
         decode(code, &mut scratch).map(<[u8]>::to_vec)
     }
 
+    #[test]
+    fn scratch_is_as_long_as_the_longest_text_could_be() {
+        let mut scratch = Vec::new();
+        decode(&encoded(b"aaaaaaaaaaaaaaaa"), &mut scratch).unwrap();
+        assert_eq!(scratch.len(), 16, "sixteen codes of five bits in ten octets");
+    }
+
     /// Reads bit by bit against the list of codes: slow, and plainly what the RFC says.
     fn decoded_slowly(code: &[u8]) -> Result<Vec<u8>, HpackError> {
         let (mut out, mut bits, mut len) = (Vec::new(), 0_u32, 0_u8);

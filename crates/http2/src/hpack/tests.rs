@@ -212,6 +212,8 @@ mod decoding {
             ("0001618106", HpackError::HuffmanPaddingNotOnes),
             ("00016181ff", HpackError::HuffmanPaddingTooLong),
             ("00016184ffffffff", HpackError::HuffmanEos),
+            // Two codes of five bits, and the end-of-string symbol fills the last octet to its end.
+            ("00016185003fffffff", HpackError::HuffmanEos),
             ("0081060161", HpackError::HuffmanPaddingNotOnes),
         ] {
             assert_eq!(decode(&mut Decoder::new(4096), &hex(block)), Err(error), "{block}");
