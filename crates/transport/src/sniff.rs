@@ -29,7 +29,7 @@ const LONGEST_METHOD: usize = 20;
 /// use peregrine_transport::sniff::{Sniffed, sniff};
 ///
 /// assert_eq!(sniff(b"P"), None); // the preface, or POST
-/// assert_eq!(sniff(b"POST "), Some(Sniffed::Http1));
+/// assert_eq!(sniff(b"POST /"), Some(Sniffed::Http1));
 /// ```
 pub fn sniff(first: &[u8]) -> Option<Sniffed> {
     if first.starts_with(PREFACE) {
@@ -49,9 +49,14 @@ pub fn sniff(first: &[u8]) -> Option<Sniffed> {
         return Some(Sniffed::Unknown);
     }
     let method = first.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
-    match first.get(method) {
-        Some(b' ') if (1..=LONGEST_METHOD).contains(&method) => Some(Sniffed::Http1),
-        None if method <= LONGEST_METHOD => None,
+    match first.get(method..) {
+        Some([b' ', target, ..]) if (1..=LONGEST_METHOD).contains(&method) => {
+            // The four forms of RFC 9112 3.2: a path, a whole URI, an authority after CONNECT, an asterisk.
+            let begins = matches!(target, b'/' | b'*' | b'h' | b'H') || first.starts_with(b"CONNECT ");
+            Some(if begins { Sniffed::Http1 } else { Sniffed::Unknown })
+        }
+        Some([b' ']) if (1..=LONGEST_METHOD).contains(&method) => None,
+        Some([]) if method <= LONGEST_METHOD => None,
         _ => Some(Sniffed::Unknown),
     }
 }
@@ -73,6 +78,11 @@ mod tests {
             (b"PUT /x HTTP/1.1", Some(Sniffed::Http1)),
             (b"GET / HTTP/1.1\r\nUpgrade: h2c\r\n", Some(Sniffed::Http1)),
             (b"GET", None),
+            (b"GET ", None),
+            (b"GET http://here/", Some(Sniffed::Http1)),
+            (b"OPTIONS * HTTP/1.1", Some(Sniffed::Http1)),
+            (b"CONNECT here:80 HTTP/1.1", Some(Sniffed::Http1)),
+            (b"INVALID CONNECTION PREFACE\r\n\r\n", Some(Sniffed::Unknown)),
             (b"PRI / HTTP/1.1\r\n", Some(Sniffed::Http1)),
             (b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", Some(Sniffed::Unknown)),
             (b"\x16", None),
