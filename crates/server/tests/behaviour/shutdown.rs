@@ -230,3 +230,39 @@ fn a_client_that_does_not_speak_http2_is_closed_at_once() {
         served.finish([]).await;
     });
 }
+
+// bug-reports 58, 66: nothing that a client does, or leaves, makes a shutdown longer than its grace.
+#[test]
+fn no_client_holds_a_shutdown_up_beyond_the_grace() {
+    in_each_mode(async |stage: Stage| {
+        let served = serve(stage.server().shutdown_grace(Duration::from_secs(5)));
+        // One that reads nothing while a large reply waits, one that answers no PING, one in the middle of a request,
+        // one in the middle of a frame, one that sends on and on, and one that has closed its side alone.
+        let mut deaf = served.peer().await;
+        deaf.io().set_capacity(0);
+        deaf.request(UNARY, &[("script", "many 1 1000000")], &message(b""), true).await;
+        let mute = served.peer_with(PeerConfig { answer_pings: false, ..PeerConfig::default() }).await;
+        let mut slow = served.peer().await;
+        slow.request(UNARY, &[], &message(b"never whole")[..7], false).await;
+        let mut torn = served.peer().await;
+        torn.send_bytes(&[0, 0, 8, 6]).await;
+        let mut eager = served.peer().await;
+        let stream = eager.request(BIDI, &[], b"", false).await;
+        let mut half = served.peer().await;
+        half.request(UNARY, &[("script", "never")], &message(b""), true).await;
+        half.half_close().await;
+        settle().await;
+        let begun = Instant::now();
+        let stopping = served.begin_stop();
+        while !stopping.is_finished() {
+            if eager.try_send_bytes(&[0; 9]).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            eager.read_all().await;
+        }
+        let report = stopping.await.unwrap();
+        assert!(begun.elapsed() <= Duration::from_millis(6_200), "{:?}: {report}", begun.elapsed());
+        assert!(report.cut_connections <= report.connections && report.cut_calls >= 2, "{report}");
+        drop((deaf, mute, slow, torn, eager, half, stream));
+    });
+}
