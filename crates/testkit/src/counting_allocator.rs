@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait; see the SAFETY note on its impl")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts of one process. Counters are relaxed: a reader that wants exact figures reads while nothing else runs.
@@ -13,6 +14,27 @@ pub struct CountingAllocator {
     allocations: AtomicUsize,
     allocated_bytes: AtomicUsize,
     live_bytes: AtomicUsize,
+    peak_bytes: AtomicUsize,
+}
+
+/// What one thread has asked for and not given back, so that a test on a runtime of one thread is not disturbed by
+/// its neighbours. Memory that another thread frees stays on the account of the one that asked for it.
+#[derive(Debug)]
+struct ThreadBytes {
+    live: Cell<isize>,
+    peak: Cell<isize>,
+}
+
+thread_local! {
+    static THREAD: ThreadBytes = const { ThreadBytes { live: Cell::new(0), peak: Cell::new(0) } };
+}
+
+impl ThreadBytes {
+    fn shift(&self, bytes: isize) {
+        let live = self.live.get() + bytes;
+        self.live.set(live);
+        self.peak.set(self.peak.get().max(live));
+    }
 }
 
 impl CountingAllocator {
@@ -22,6 +44,7 @@ impl CountingAllocator {
             allocations: AtomicUsize::new(0),
             allocated_bytes: AtomicUsize::new(0),
             live_bytes: AtomicUsize::new(0),
+            peak_bytes: AtomicUsize::new(0),
         }
     }
 
@@ -40,14 +63,44 @@ impl CountingAllocator {
         self.live_bytes.load(Ordering::Relaxed)
     }
 
+    /// The most bytes that were live at once since the start or [`restart_peak`](Self::restart_peak).
+    pub fn peak_bytes(&self) -> usize {
+        self.peak_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Begins a new measurement of the peak.
+    pub fn restart_peak(&self) {
+        self.peak_bytes.store(self.live_bytes(), Ordering::Relaxed);
+    }
+
+    /// Bytes that this thread asked for and did not give back. Below zero if it freed more than it asked for.
+    pub fn thread_live_bytes() -> isize {
+        THREAD.with(|thread| thread.live.get())
+    }
+
+    /// The most bytes that were live at once on this thread since
+    /// [`restart_thread_peak`](Self::restart_thread_peak).
+    pub fn thread_peak_bytes() -> isize {
+        THREAD.with(|thread| thread.peak.get())
+    }
+
+    /// Begins a new measurement of this thread's peak.
+    pub fn restart_thread_peak() {
+        THREAD.with(|thread| thread.peak.set(thread.live.get()));
+    }
+
     fn on_allocated(&self, bytes: usize) {
         self.allocations.fetch_add(1, Ordering::Relaxed);
         self.allocated_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.live_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let live = self.live_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak_bytes.fetch_max(live, Ordering::Relaxed);
+        // A thread that is ending has no account any more.
+        let _ = THREAD.try_with(|thread| thread.shift(bytes as isize));
     }
 
     fn on_freed(&self, bytes: usize) {
         self.live_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        let _ = THREAD.try_with(|thread| thread.shift(-(bytes as isize)));
     }
 }
 
@@ -106,10 +159,17 @@ mod tests {
         assert_eq!(counting.allocations(), calls);
         assert_eq!(counting.allocated_bytes(), bytes);
         assert_eq!(counting.live_bytes(), held.iter().map(|(_, layout)| layout.size()).sum::<usize>());
+        assert_eq!(counting.peak_bytes(), counting.live_bytes());
+        assert_eq!(CountingAllocator::thread_live_bytes(), counting.live_bytes() as isize);
         for (block, layout) in held {
             // SAFETY: each block is freed once, with the layout it has.
             unsafe { counting.dealloc(block, layout) };
         }
         assert_eq!(counting.live_bytes(), 0);
+        assert_eq!(CountingAllocator::thread_live_bytes(), 0);
+        assert_eq!(CountingAllocator::thread_peak_bytes(), counting.peak_bytes() as isize);
+        counting.restart_peak();
+        CountingAllocator::restart_thread_peak();
+        assert_eq!((counting.peak_bytes(), CountingAllocator::thread_peak_bytes()), (0, 0));
     }
 }

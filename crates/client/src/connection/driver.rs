@@ -259,6 +259,8 @@ impl<IO> Driver<IO> {
     /// Ends the calls that are left, with `error` as their cause.
     fn close(&mut self, error: &Error, closed: &Closed) {
         self.is_closed = true;
+        // Taking leave needs none of it, and can take a while.
+        self.read.release();
         let mut state = self.shared.lock();
         self.shared.accepts_calls.store(false, Ordering::Release);
         state.on_closed(error, &mut self.effects);

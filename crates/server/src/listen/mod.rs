@@ -116,6 +116,8 @@ impl Acceptor {
                 biased;
                 () = &mut signal => break,
                 next = next => next,
+                // Tasks that have ended hold their memory until they are joined.
+                Some(_ended) = self.tasks.join_next() => continue,
             };
             match next {
                 Some(Ok(io)) => self.spawn(io, PeerAddr::Unknown),
@@ -123,7 +125,6 @@ impl Acceptor {
                 Some(Err(_error)) => {}
                 None => break,
             }
-            while self.tasks.try_join_next().is_some() {}
         }
         Ok(self.shut_down().await)
     }

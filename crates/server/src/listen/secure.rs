@@ -54,6 +54,6 @@ impl Secure {
     where
         IO: AsyncRead + AsyncWrite + Send,
     {
-        opening::serve(io, opening, serving).await
+        opening::serve(io, opening, serving).await;
     }
 }

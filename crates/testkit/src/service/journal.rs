@@ -15,6 +15,8 @@ pub struct Counts {
     pub cancelled: usize,
     /// Handlers that panicked.
     pub panicked: usize,
+    /// The most handlers that ran at once.
+    pub most: usize,
     /// Request messages that handlers took.
     pub read: usize,
     /// Response messages that handlers made.
@@ -38,6 +40,13 @@ impl Default for Journal {
             held: Mutex::new(true),
             let_go: Condvar::new(),
         }
+    }
+}
+
+impl Counts {
+    /// Handlers that run now.
+    pub fn running(&self) -> usize {
+        self.started.saturating_sub(self.ended + self.cancelled + self.panicked)
     }
 }
 
@@ -74,6 +83,9 @@ impl Journal {
     }
 
     pub(super) fn note(&self, change: impl FnOnce(&mut Counts)) {
-        self.counts.send_modify(change);
+        self.counts.send_modify(|counts| {
+            change(counts);
+            counts.most = counts.most.max(counts.running());
+        });
     }
 }

@@ -92,6 +92,8 @@ where
         Ok(()) => poll_fn(|cx| turn.poll(io.as_mut(), endpoint, sleep.as_mut(), cx)).await,
         Err(error) => Closed::Protocol(error),
     };
+    // Taking leave can take a second, and many connections may do so at once.
+    turn.read.release();
     endpoint.on_closed(&closed);
     if !matches!(closed, Closed::Io(_)) {
         write::close(io, endpoint.connection()).await;

@@ -76,6 +76,13 @@ impl ReadBuffer {
         self.end = left;
     }
 
+    /// Drops what is left and gives all memory back: nothing is read any more.
+    pub fn release(&mut self) {
+        lend::give_back(std::mem::take(&mut self.bytes));
+        self.start = 0;
+        self.end = 0;
+    }
+
     fn make_room(&mut self) {
         if self.bytes.len() < CAPACITY {
             let parked = std::mem::replace(&mut self.bytes, lend::take());
@@ -150,6 +157,15 @@ mod tests {
         assert_eq!(fill(&mut buffer, &source), CAPACITY);
         assert_eq!(fill(&mut buffer, &source[CAPACITY..]), 1);
         assert_eq!(buffer.filled(), &source[..]);
+    }
+
+    // http2-abuse 42: connections that are cut by their timers all at once.
+    #[test]
+    fn a_released_buffer_holds_no_memory() {
+        let mut buffer = ReadBuffer::new();
+        fill(&mut buffer, b"abc");
+        buffer.release();
+        assert_eq!((buffer.filled(), buffer.bytes.capacity()), (&b""[..], 0));
     }
 
     #[test]
