@@ -108,7 +108,7 @@ mod include;
 pub mod rt;
 
 #[cfg(feature = "tls")]
-pub use peregrine_client::ClientTls;
+pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind};
 pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target, TargetError};
 pub use peregrine_core::observe::{self, Observe};
 pub use peregrine_core::stream::{Receiver, pipe};

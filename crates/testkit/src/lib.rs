@@ -2,6 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`certificates`] | an authority of the test's own, and certificates by it |
 //! | [`mod@pipe`] | an in-memory connection that can be cut, filled up, and sliced into chosen pieces |
 //! | [`peer`] | an HTTP/2 client, or server, that says whatever the test tells it to, legal or not |
 //! | [`Recorder`] | an observer that writes down what it hears |
@@ -16,6 +17,7 @@
     reason = "an expectation that fails ends its test by a panic; all of these do"
 )]
 
+pub mod certificates;
 mod counting_allocator;
 pub mod peer;
 pub mod pipe;
@@ -24,6 +26,7 @@ pub mod runtime;
 pub mod service;
 pub mod serving;
 
+pub use self::certificates::Authority;
 pub use self::counting_allocator::CountingAllocator;
 pub use self::peer::{Peer, PeerConfig, Received, Reply, ServerPeer};
 pub use self::pipe::{PipeEnd, Slicing, pipe};
