@@ -1,18 +1,15 @@
 //! Opening the connection that a command's calls share.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use peregrine_client::Channel;
+use peregrine_client::{Channel, ClientTls};
 use peregrine_core::MetadataMap;
 
 use crate::{
     args::{ConnectArgs, HeaderArgs},
     header::{self, Header, HeaderValue},
     report::{self, Report},
-    target::{Endpoint, Reason, Security, Target},
+    target::{Reason, Security, Target},
 };
 
 /// How the command introduces itself to servers, in front of the library's own words.
@@ -32,6 +29,7 @@ pub(crate) struct Connection {
 /// Everything of the command line that decides how to connect, read and checked.
 pub(crate) struct ConnectPlan {
     target: Target,
+    tls: Option<ClientTls>,
     authority: Option<String>,
     connect_timeout: Duration,
     call_metadata: MetadataMap,
@@ -42,7 +40,7 @@ impl ConnectPlan {
     /// Reads address, flags and headers; nothing is connected yet.
     pub(crate) fn new(address: &str, args: &ConnectArgs, headers: &HeaderArgs) -> Result<Self, Report> {
         let target = Target::parse(address, args)?;
-        refuse_tls(&target, args)?;
+        let tls = tls(&target, args)?;
         let env = |name: &str| std::env::var(name).ok();
         let both = header::parse_all(&headers.header, env)?;
         let reflect = header::parse_all(&headers.reflect_header, env)?;
@@ -50,6 +48,7 @@ impl ConnectPlan {
         let reflection_metadata = metadata(&[both, reflect].concat())?;
         Ok(Self {
             target,
+            tls,
             authority: args.authority.clone(),
             connect_timeout: args.connect_timeout,
             call_metadata,
@@ -63,6 +62,9 @@ impl ConnectPlan {
         let deadline = timeout.map(|timeout| start + timeout);
         let limit = timeout.map_or(self.connect_timeout, |timeout| timeout.min(self.connect_timeout));
         let mut builder = Channel::builder(self.target.uri()).connect_timeout(limit).user_agent(USER_AGENT);
+        if let Some(tls) = self.tls {
+            builder = builder.tls(tls);
+        }
         if let Some(authority) = &self.authority {
             builder = builder.authority(authority);
         }
@@ -121,30 +123,41 @@ impl Connection {
     }
 }
 
-/// TLS is not there yet: better said than silently ignored.
-fn refuse_tls(target: &Target, args: &ConnectArgs) -> Result<(), Report> {
-    let files: [(&str, Option<&Path>); 3] = [
-        ("--cacert", args.cacert.as_deref()),
-        ("--cert", args.cert.as_deref()),
-        ("--key", args.key.as_deref()),
-    ];
-    let flag = files.iter().find(|(_, file)| file.is_some()).map(|(flag, _)| *flag);
-    let flag = flag.or(args.server_name.as_ref().map(|_| "--server-name")).or(args.tls.then_some("--tls"));
-    if let Some(flag) = flag {
-        return Err(Report::usage(format!("{flag} needs TLS, which arrives with the next release")).next(
-            "until then only plaintext servers can be called: leave the flag out, or use --plaintext",
-        ));
+/// Whom to trust, if the target is called with TLS.
+fn tls(target: &Target, args: &ConnectArgs) -> Result<Option<ClientTls>, Report> {
+    if args.cert.is_some() {
+        return Err(Report::usage("--cert and --key arrive with a later release")
+            .next("leave them out: servers that ask for no certificate can be called with TLS already"));
     }
-    if target.security == Security::Plaintext || matches!(target.endpoint, Endpoint::Unix(_)) {
-        return Ok(());
+    if target.security == Security::Plaintext {
+        let needless =
+            args.cacert.as_ref().map(|_| "--cacert").or(args.server_name.as_ref().map(|_| "--server-name"));
+        return match needless {
+            Some(flag) => {
+                Err(Report::usage(format!("{flag} needs TLS, but {target} would be called without"))
+                    .next(format!("write https://{target} or add --tls, or leave {flag} out")))
+            }
+            None => Ok(None),
+        };
     }
-    let why = match target.reason {
-        Reason::Scheme => "https:// means TLS",
-        _ => "an address that is not on this machine means TLS",
-    };
-    Err(Report::usage(format!("{target} would be called with TLS, which arrives with the next release"))
+    let Some(authorities) = &args.cacert else {
+        let why = match target.reason {
+            Reason::Scheme => "https:// means TLS",
+            Reason::Flag => "a flag asked for TLS",
+            _ => "an address that is not on this machine means TLS",
+        };
+        return Err(Report::usage(format!(
+            "{target} is to be called with TLS, but whom to trust was not said"
+        ))
         .fact("why", why)
-        .next(format!("if the server speaks plaintext: http://{target} or --plaintext")))
+        .next("give the certificates of the authorities to trust with --cacert FILE")
+        .next(format!("if the server speaks plaintext: http://{target} or --plaintext")));
+    };
+    let tls = ClientTls::with_ca_file(authorities).map_err(|error| report::connect(&error, None))?;
+    Ok(Some(match &args.server_name {
+        Some(name) => tls.server_name(name),
+        None => tls,
+    }))
 }
 
 fn metadata(headers: &[Header]) -> Result<MetadataMap, Report> {

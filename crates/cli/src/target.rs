@@ -1,7 +1,7 @@
 //! From the address on the command line to what is connected to, and whether TLS is meant.
 //!
 //! The rule: `http://` is plaintext, `https://` TLS, a bare `host:port` plaintext on loopback and TLS elsewhere;
-//! `--plaintext` and `--tls` win. The reason is kept, because a wrong guess must be named in the error.
+//! `--plaintext` and `--tls` win, and `--cacert` and `--server-name` mean TLS too. The reason is kept, because a wrong guess must be named in the error.
 
 use std::{fmt, net::IpAddr};
 
@@ -34,7 +34,7 @@ pub(crate) enum Security {
 /// Why plaintext or TLS was chosen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reason {
-    /// `--plaintext` or `--tls`.
+    /// `--plaintext`, `--tls`, or a flag that means TLS.
     Flag,
     /// `http://`, `https://` or a unix socket.
     Scheme,
@@ -51,7 +51,9 @@ impl Target {
         if args.plaintext {
             (security, reason) = (Security::Plaintext, Reason::Flag);
         }
-        if args.tls {
+        // Whom to trust is of no use without TLS; a guess gives way to it, http:// does not.
+        let implied = args.cacert.is_some() || args.server_name.is_some();
+        if args.tls || implied && matches!(reason, Reason::Loopback | Reason::Remote) {
             (security, reason) = (Security::Tls, Reason::Flag);
         }
         Ok(Self { endpoint, security, reason })
@@ -227,6 +229,9 @@ mod tests {
         assert_eq!(Target::parse("https://x:1", &plaintext).unwrap().uri(), "http://x:1");
         let tls = ConnectArgs { tls: true, ..args() };
         assert_eq!(Target::parse("localhost:1", &tls).unwrap().security, Security::Tls);
+        let trusting = ConnectArgs { cacert: Some("ca.pem".into()), ..args() };
+        assert_eq!(Target::parse("localhost:1", &trusting).unwrap().security, Security::Tls);
+        assert_eq!(Target::parse("http://localhost:1", &trusting).unwrap().security, Security::Plaintext);
     }
 
     #[test]

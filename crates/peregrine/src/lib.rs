@@ -107,9 +107,9 @@ mod include;
 #[doc(hidden)]
 pub mod rt;
 
+pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target, TargetError};
 #[cfg(feature = "tls")]
 pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind};
-pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target, TargetError};
 pub use peregrine_core::observe::{self, Observe};
 pub use peregrine_core::stream::{Receiver, pipe};
 pub use peregrine_core::{

@@ -88,10 +88,21 @@ def echo_metadata(context):
         context.set_trailing_metadata(((TRAILING_KEY, metadata[TRAILING_KEY]),))
 
 
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def serve(args):
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=16))
     rpc.add_TestServiceServicer_to_server(TestService(), server)
-    if server.add_insecure_port(f"127.0.0.1:{args.port}") == 0:
+    address = f"127.0.0.1:{args.port}"
+    if args.use_tls == "true":
+        credentials = grpc.ssl_server_credentials([(read(args.tls_key_file), read(args.tls_cert_file))])
+        bound = server.add_secure_port(address, credentials)
+    else:
+        bound = server.add_insecure_port(address)
+    if bound == 0:
         sys.exit(f"could not listen on port {args.port}")
     server.start()
     signal.signal(signal.SIGTERM, lambda *_: server.stop(grace=1))
@@ -110,7 +121,11 @@ class Client:
         self.stub = rpc.TestServiceStub(self.channel)
 
     def connect(self):
-        return grpc.insecure_channel(f"{self.args.server_host}:{self.args.server_port}")
+        address = f"{self.args.server_host}:{self.args.server_port}"
+        if self.args.use_tls == "false":
+            return grpc.insecure_channel(address)
+        options = [("grpc.ssl_target_name_override", self.args.server_host_override)]
+        return grpc.secure_channel(address, grpc.ssl_channel_credentials(read(self.args.ca_file)), options)
 
     def empty_unary(self):
         equal(self.stub.EmptyCall(pb.Empty()), pb.Empty())
@@ -303,7 +318,12 @@ def main():
     parser.add_argument("--server_host", default="127.0.0.1")
     parser.add_argument("--server_port", type=int)
     parser.add_argument("--test_case", default="large_unary")
-    parser.add_argument("--use_tls", default="false", choices=("false",), help="plaintext only")
+    parser.add_argument("--use_tls", default="false", choices=("false", "true"))
+    parser.add_argument("--tls_cert_file")
+    parser.add_argument("--tls_key_file")
+    parser.add_argument("--use_test_ca", default="true")
+    parser.add_argument("--ca_file")
+    parser.add_argument("--server_host_override")
     parser.add_argument("--soak_iterations", type=int, default=10)
     parser.add_argument("--soak_overall_timeout_seconds", type=float, default=10)
     parser.add_argument("--soak_per_iteration_max_acceptable_latency_ms", type=float, default=1_000)

@@ -4,6 +4,7 @@
 //! features that are still to come are refused when they ask for something.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
@@ -65,15 +66,18 @@ impl Flags {
         }
     }
 
-    /// Refuses what is not built yet instead of running another test than was asked for.
+    /// The file that flag `name` gives, or `default` in the folder `$GRPC_TEST_CERTS`.
     ///
     /// # Errors
-    /// `--use_tls=true`.
-    pub fn refuse_tls(&self) -> Result<()> {
-        if self.is_set("use_tls")? {
-            bail!("--use_tls=true: TLS comes with a later release");
+    /// Neither is set.
+    pub fn file(&self, name: &str, default: &str) -> Result<PathBuf> {
+        match (self.text(name), std::env::var_os("GRPC_TEST_CERTS")) {
+            (Some(path), _) => Ok(path.into()),
+            (None, Some(folder)) => Ok(PathBuf::from(folder).join(default)),
+            (None, None) => {
+                bail!("give --{name}, or the folder of the test certificates in $GRPC_TEST_CERTS")
+            }
         }
-        Ok(())
     }
 }
 
@@ -100,6 +104,6 @@ mod tests {
         assert!(parse("port=1").unwrap_err().to_string().contains("no flag"));
         assert!(parse("--port=x").unwrap().number("port", 1).is_err());
         assert!(parse("--use_tls=yes").unwrap().is_set("use_tls").is_err());
-        assert!(parse("--use_tls=true").unwrap().refuse_tls().is_err());
+        assert!(parse("--port=1").unwrap().file("port", "x").is_ok());
     }
 }

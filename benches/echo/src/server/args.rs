@@ -1,9 +1,11 @@
 //! The program's flags. Few and fixed, so they are read by hand.
 
+use std::path::PathBuf;
+
 use peregrine::Execution;
 
 pub(crate) const USAGE: &str = "usage: bench-server PORT [--threads N] [--mode inline|spawn|auto] \
-[--codec buffa|prost|bytes] [--echo-metadata]";
+[--codec buffa|prost|bytes] [--tls CERT KEY] [--echo-metadata]";
 
 /// What to serve, and how.
 #[derive(Debug, PartialEq)]
@@ -12,6 +14,8 @@ pub(crate) struct Args {
     pub(crate) threads: usize,
     pub(crate) mode: Execution,
     pub(crate) codec: Codec,
+    /// Files of the certificate chain and the key, PEM.
+    pub(crate) tls: Option<[PathBuf; 2]>,
     pub(crate) echo_metadata: bool,
 }
 
@@ -27,8 +31,14 @@ impl Args {
     /// Reads the arguments behind the program's name.
     pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut port = None;
-        let mut args =
-            Self { port: 0, threads: 1, mode: Execution::Auto, codec: Codec::Buffa, echo_metadata: false };
+        let mut args = Self {
+            port: 0,
+            threads: 1,
+            mode: Execution::Auto,
+            codec: Codec::Buffa,
+            tls: None,
+            echo_metadata: false,
+        };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} wants a value"));
             match word.as_str() {
@@ -56,10 +66,9 @@ impl Args {
                     };
                 }
                 "--echo-metadata" => args.echo_metadata = true,
-                "--gzip" | "--tls" => {
-                    return Err(format!(
-                        "{word} is not built yet: compression and TLS come with later releases"
-                    ));
+                "--tls" => args.tls = Some([value()?.into(), value()?.into()]),
+                "--gzip" => {
+                    return Err("--gzip is not built yet: compression comes with a later release".into());
                 }
                 _ => match word.parse() {
                     Ok(number) if port.is_none() => port = Some(number),
@@ -82,7 +91,8 @@ mod tests {
 
     #[test]
     fn the_fixed_flags_are_understood() {
-        let args = parse("50051 --threads 2 --mode spawn --codec prost --echo-metadata").unwrap();
+        let args =
+            parse("50051 --threads 2 --mode spawn --codec prost --tls a.pem a.key --echo-metadata").unwrap();
         assert_eq!(
             args,
             Args {
@@ -90,6 +100,7 @@ mod tests {
                 threads: 2,
                 mode: Execution::Spawn,
                 codec: Codec::Prost,
+                tls: Some(["a.pem".into(), "a.key".into()]),
                 echo_metadata: true
             }
         );
@@ -97,9 +108,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_refused_and_not_ignored() {
-        for line in
-            ["", "99999", "1 2", "1 --threads", "1 --threads 0", "1 --mode fast", "1 --gzip", "1 --what"]
-        {
+        for line in [
+            "",
+            "99999",
+            "1 2",
+            "1 --threads",
+            "1 --threads 0",
+            "1 --mode fast",
+            "1 --gzip",
+            "1 --tls a",
+            "1 --what",
+        ] {
             assert!(parse(line).is_err(), "{line:?} was accepted");
         }
     }

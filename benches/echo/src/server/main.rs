@@ -1,4 +1,5 @@
-//! `bench-server PORT [--threads N] [--mode inline|spawn|auto] [--codec buffa|prost|bytes] [--echo-metadata]`
+//! `bench-server PORT [--threads N] [--mode inline|spawn|auto] [--codec buffa|prost|bytes] [--tls CERT KEY]
+//! [--echo-metadata]`
 //!
 //! Serves the bench service on 127.0.0.1. One current-thread runtime unless `--threads` asks for more. Driven by
 //! load generators of other projects' making, so names and flags are fixed.
@@ -7,7 +8,7 @@ mod args;
 
 use std::process::ExitCode;
 
-use peregrine::Server;
+use peregrine::{Server, ServerTls};
 use peregrine_bench_echo::service;
 
 use self::args::{Args, Codec, USAGE};
@@ -32,11 +33,14 @@ fn run(args: &Args) -> anyhow::Result<()> {
             builder
         }
     };
-    let server = Server::builder()
+    let mut server = Server::builder()
         // As the other stacks under measurement are set up: no practical limit of streams, large messages welcome.
         .max_concurrent_streams(u32::MAX >> 1)
         .max_receive_message_size(64 << 20)
         .execution(args.mode);
+    if let Some([certificate, key]) = &args.tls {
+        server = server.tls(ServerTls::from_files(certificate, key)?);
+    }
     let server = match args.codec {
         Codec::Buffa => service::mount_buffa(server, args.echo_metadata),
         Codec::Prost => service::mount_prost(server, args.echo_metadata),

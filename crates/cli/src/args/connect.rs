@@ -14,19 +14,19 @@ pub(crate) struct ConnectArgs {
     #[arg(long, conflicts_with = "tls")]
     pub(crate) plaintext: bool,
 
-    /// TLS, whatever the address (arrives with the next release)
+    /// TLS, whatever the address
     #[arg(long)]
     pub(crate) tls: bool,
 
-    /// Certificates to trust, PEM (with TLS)
-    #[arg(long, value_name = "FILE")]
+    /// Certificates of the authorities to trust, PEM; means TLS
+    #[arg(long, value_name = "FILE", conflicts_with = "plaintext")]
     pub(crate) cacert: Option<PathBuf>,
 
-    /// Our certificate chain, PEM (with TLS)
+    /// Our certificate chain, PEM (arrives with a later release)
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
 
-    /// Key of our certificate, PEM (with TLS)
+    /// Key of our certificate, PEM (arrives with a later release)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
 
@@ -34,8 +34,8 @@ pub(crate) struct ConnectArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) authority: Option<String>,
 
-    /// The name that the server's certificate must have (with TLS)
-    #[arg(long, value_name = "NAME")]
+    /// The name that the server's certificate must have, if not the host's; means TLS
+    #[arg(long, value_name = "NAME", conflicts_with = "plaintext")]
     pub(crate) server_name: Option<String>,
 
     /// Give up connecting after this long

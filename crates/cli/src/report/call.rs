@@ -2,6 +2,7 @@
 
 use std::{error::Error as _, time::Duration};
 
+use peregrine_client::{HandshakeError, HandshakeErrorKind};
 use peregrine_core::{Code, Error, MetadataValue, Phase, Status};
 use serde_json::{Map, Value, json};
 
@@ -31,8 +32,12 @@ pub(crate) fn connect(error: &Error, target: Option<&Target>) -> Report {
     for cause in news(&error.to_string(), causes(error)) {
         report = report.fact("cause", cause);
     }
-    if let Some(hint) = error.hint() {
+    if let Some(hint) = tls_step(error).or(error.hint()) {
         report = report.next(hint);
+    }
+    if error.phase() == Phase::Tls && target.is_some_and(|target| target.reason == Reason::Remote) {
+        report =
+            report.next("TLS was chosen because the address is not on this machine; http:// means plaintext");
     }
     let guessed = target.is_some_and(|target| target.reason == Reason::Loopback);
     let tls_suspected =
@@ -42,6 +47,24 @@ pub(crate) fn connect(error: &Error, target: Option<&Target>) -> Report {
             report.next("plaintext was chosen because the address is on this machine; https:// means TLS");
     }
     report
+}
+
+/// What to do about a failed TLS handshake in terms of our flags; the library speaks of its own settings.
+fn tls_step(error: &Error) -> Option<&'static str> {
+    let handshake = error.source()?.downcast_ref::<HandshakeError>()?;
+    Some(match handshake.kind() {
+        HandshakeErrorKind::PlainHttp2 => {
+            "the server speaks plaintext on this port: use http:// or --plaintext"
+        }
+        HandshakeErrorKind::WrongName { .. } => {
+            "call it by one of the certificate's names, or say which one to expect with --server-name"
+        }
+        HandshakeErrorKind::UnknownIssuer => {
+            "give the certificate of the authority that issued the server's to --cacert"
+        }
+        HandshakeErrorKind::NoHttp2 => "is this a gRPC server, or a proxy without HTTP/2?",
+        _ => return None,
+    })
 }
 
 /// A call whose time was up before there was a connection to make it on.

@@ -112,11 +112,16 @@ fn a_file_that_is_no_descriptor_set_says_how_to_make_one() {
 }
 
 #[test]
-fn tls_is_refused_until_it_is_there() {
-    for flags in [&["--tls"][..], &["--cacert", "ca.pem"], &["--server-name", "x"]] {
-        let run = peregrine(&[&["list", NOWHERE], flags].concat()).expect(2);
-        run.says(&[flags[0], "next release"]);
+fn tls_without_anybody_to_trust_says_which_flag_is_missing() {
+    for flags in [&["--tls"][..], &["--server-name", "x"]] {
+        let run = peregrine(&[&["list", "localhost:1"], flags].concat()).expect(2);
+        run.says(&["--cacert FILE", "a flag asked for TLS"]);
     }
+    peregrine(&["list", "localhost:1", "--cacert", "/no/ca.pem"]).expect(2).says(&["/no/ca.pem", "path"]);
+    peregrine(&["list", "http://localhost:1", "--cacert", "ca.pem"]).expect(2).says(&["--cacert needs TLS"]);
+    peregrine(&["list", "localhost:1", "--tls", "--cert", "a", "--key", "b"])
+        .expect(2)
+        .says(&["later release"]);
     peregrine(&["list", "https://localhost:1"]).expect(2).says(&["https:// means TLS", "http://localhost:1"]);
     peregrine(&["list", "example.com:443"]).expect(2).says(&["not on this machine means TLS", "--plaintext"]);
 }

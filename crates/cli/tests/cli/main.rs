@@ -10,3 +10,4 @@ mod r#gen;
 mod inspect;
 mod process;
 mod server;
+mod tls;

@@ -19,7 +19,7 @@ use peregrine_core::{
     Streaming, channel,
 };
 use peregrine_server::{
-    IntoListener, Server,
+    IntoListener, Server, ServerTls,
     service::{CallSlot, Service, bidi_slot, client_streaming_slot, server_streaming_slot, unary_slot},
 };
 use prost::Message;
@@ -61,26 +61,38 @@ impl TestServer {
             let server = server.add_service(everything).add_service(health.service());
             Reflection::of(&server).unwrap().mount(server)
         };
-        Self::start_with(mount, None)
+        Self::start_with(mount, None, None)
+    }
+
+    /// With TLS, and the service alone.
+    pub(crate) fn over_tls(tls: ServerTls) -> Self {
+        Self::start_with(Server::add_service, None, Some(tls))
     }
 
     /// On a Unix socket in this folder.
     pub(crate) fn on_unix(folder: &Path) -> Self {
-        Self::start_with(Server::add_service, Some(folder.join("test.sock")))
+        Self::start_with(Server::add_service, Some(folder.join("test.sock")), None)
     }
 
     /// With the service alone.
     pub(crate) fn bare() -> Self {
-        Self::start_with(Server::add_service, None)
+        Self::start_with(Server::add_service, None, None)
     }
 
-    fn start_with(mount: fn(Server, Everything) -> Server, socket: Option<PathBuf>) -> Self {
+    fn start_with(
+        mount: fn(Server, Everything) -> Server,
+        socket: Option<PathBuf>,
+        tls: Option<ServerTls>,
+    ) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
         let (sender, address) = std::sync::mpsc::channel();
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let server = mount(Server::builder(), Everything::new()).shutdown_grace(Duration::ZERO);
+                let mut server = mount(Server::builder(), Everything::new()).shutdown_grace(Duration::ZERO);
+                if let Some(tls) = tls {
+                    server = server.tls(tls);
+                }
                 if let Some(path) = socket {
                     let listener = UnixListener::bind(&path).unwrap();
                     sender.send(format!("unix:{}", path.display())).unwrap();

@@ -83,7 +83,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
             self.shared.observed.connection(&ConnectionEvent::Ready);
             return Ok(());
         };
-        let mut error = handshake::diagnose(&closed, &self.first, silence);
+        let refusal = self.shared.lock().refusal();
+        let mut error = match refusal {
+            Some(words) => handshake::refused(&words),
+            None => handshake::diagnose(&closed, &self.first, silence),
+        };
         if *self.shared.peer() != PeerAddr::Unknown {
             error = error.with_peer(self.shared.peer());
         }
@@ -116,7 +120,9 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
                     self.effects.run();
                     if until == Until::Ready {
                         if is_ready {
-                            return Poll::Ready(Ok(()));
+                            // A server of the wrong kind may say so in good HTTP/2, right behind its SETTINGS.
+                            let refused = self.shared.lock().refusal().is_some();
+                            return Poll::Ready(if refused { Err(Closed::PeerClosed) } else { Ok(()) });
                         }
                         if handshake::is_tls(&self.first) {
                             return Poll::Ready(Err(Closed::PeerClosed));

@@ -47,6 +47,16 @@ pub(super) fn diagnose(closed: &Closed, first: &[u8], silence: Duration) -> Erro
     }
 }
 
+/// The peer speaks HTTP/2 and sent GOAWAY before anything else.
+pub(super) fn refused(words: &str) -> Error {
+    let hint = if words.contains("TLS") {
+        "use https:// and .tls(..), or the server's plaintext port"
+    } else {
+        "the peer's words say why"
+    };
+    Error::new(Phase::Http2Start, format!("the peer does not want the connection; {words}")).with_hint(hint)
+}
+
 fn silent(error: &ConnectionError, silence: Duration) -> Error {
     Error::new(
         Phase::Http2Start,

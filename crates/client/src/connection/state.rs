@@ -257,6 +257,11 @@ impl State {
         }
     }
 
+    /// What the peer's GOAWAY said, if that was a refusal and not the end of a life.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.go_away.as_ref().filter(|go_away| go_away.code != ErrorCode::NO_ERROR).map(GoAway::describe)
+    }
+
     /// What the peer's GOAWAY said, if it sent one.
     pub(super) fn peers_last_words(&self) -> Option<String> {
         self.go_away.as_ref().map(GoAway::describe)

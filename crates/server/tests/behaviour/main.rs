@@ -3,6 +3,7 @@
 //! Each test runs in every [`Execution`] mode, since where a call runs must not show, and in virtual time unless
 //! its subject is threads. Names say the behaviour; comments cite the project's wire rules by number.
 
+mod accepting;
 mod backlog;
 mod bodies;
 mod cancellation;

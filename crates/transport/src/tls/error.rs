@@ -166,7 +166,8 @@ fn of_certificate(error: &CertificateError) -> HandshakeErrorKind {
         | CertificateError::ExpiredContext { .. }
         | CertificateError::NotValidYet
         | CertificateError::NotValidYetContext { .. } => HandshakeErrorKind::OutOfDate,
-        CertificateError::UnknownIssuer => HandshakeErrorKind::UnknownIssuer,
+        // The second: an authority of the same name is trusted, with another key. Home-made ones are often made anew.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => HandshakeErrorKind::UnknownIssuer,
         _ => HandshakeErrorKind::BadCertificate,
     }
 }

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use anyhow::{Result, bail, ensure};
-use peregrine::{Channel, Code, Status};
+use peregrine::{Channel, ClientTls, Code, Status};
 use peregrine_interop::flags::Flags;
 use peregrine_interop::pb::{TestServiceClient, UnimplementedServiceClient};
 
@@ -13,22 +13,65 @@ use crate::{control, metadata, soak, streams, unary};
 pub(crate) struct Setup {
     pub(crate) test: TestServiceClient,
     pub(crate) unimplemented: UnimplementedServiceClient,
-    /// Where to connect, for the case that opens a channel per call.
-    pub(crate) target: String,
+    /// Where to connect and how, for the case that opens a channel per call.
+    way: Way,
     pub(crate) flags: Flags,
 }
 
 impl Setup {
     pub(crate) fn new(flags: Flags) -> Result<Self> {
-        let host = flags.text("server_host").unwrap_or("127.0.0.1");
-        let target = format!("http://{host}:{}", flags.number("server_port", 8080)?);
-        let channel = Channel::builder(target.as_str()).build()?;
+        let way = Way::new(&flags)?;
+        let channel = way.channel()?;
         Ok(Self {
             test: TestServiceClient::new(channel.clone()),
             unimplemented: UnimplementedServiceClient::new(channel),
-            target,
+            way,
             flags,
         })
+    }
+
+    /// A channel of its own.
+    pub(crate) fn channel(&self) -> Result<Channel> {
+        self.way.channel()
+    }
+}
+
+/// What the flags say about connecting.
+struct Way {
+    target: String,
+    tls: Option<ClientTls>,
+    /// What the server is called, whatever its address is.
+    name: Option<String>,
+}
+
+impl Way {
+    fn new(flags: &Flags) -> Result<Self> {
+        let host = flags.text("server_host").unwrap_or("127.0.0.1");
+        let port = flags.number("server_port", 8080)?;
+        let is_tls = flags.is_set("use_tls")?;
+        let name = flags.text("server_host_override").map(str::to_owned);
+        let mut tls = None;
+        if is_tls {
+            // There are no other roots to trust so far than the test authority's.
+            let trust = ClientTls::with_ca_file(flags.file("ca_file", "ca.pem")?)?;
+            tls = Some(match &name {
+                Some(name) => trust.server_name(name),
+                None => trust,
+            });
+        }
+        let scheme = if is_tls { "https" } else { "http" };
+        Ok(Self { target: format!("{scheme}://{host}:{port}"), tls, name })
+    }
+
+    fn channel(&self) -> Result<Channel> {
+        let mut builder = Channel::builder(self.target.as_str());
+        if let Some(tls) = &self.tls {
+            builder = builder.tls(tls.clone());
+        }
+        if let Some(name) = &self.name {
+            builder = builder.authority(name);
+        }
+        Ok(builder.build()?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `interop-client --server_host=H --server_port=N --test_case=CASE [--use_tls=false] ...`
+//! `interop-client --server_host=H --server_port=N --test_case=CASE [--use_tls=true] ...`
 //!
 //! Runs one case of the interop specification `--num_times` times. Ends with 0 only if each assertion of the case
 //! held; otherwise it prints what did not, and the status code's name where a call failed.
@@ -49,7 +49,6 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<()> {
     let flags = Flags::parse(std::env::args().skip(1), FLAGS)?;
-    flags.refuse_tls()?;
     let case = flags.text("test_case").context("--test_case is missing")?.to_owned();
     let case = cases::find(&case).with_context(|| format!("unsupported test case {case}"))?;
     let times = flags.number("num_times", 1)?;

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use peregrine::Channel;
 use peregrine_interop::payload;
 use peregrine_interop::pb::{SimpleRequest, TestServiceClient};
 
@@ -49,11 +48,7 @@ async fn soak(setup: &Setup, new_channels: bool) -> Result<()> {
     let (mut done, mut failures) = (0, Vec::new());
     while done < plan.iterations && begun.elapsed() < plan.overall {
         let call_begun = Instant::now();
-        let client = if new_channels {
-            TestServiceClient::new(Channel::builder(setup.target.as_str()).build()?)
-        } else {
-            setup.test.clone()
-        };
+        let client = if new_channels { TestServiceClient::new(setup.channel()?) } else { setup.test.clone() };
         if let Err(error) = one(&client, &plan).await {
             failures.push(format!("{error:#}"));
         } else if call_begun.elapsed() > plan.acceptable {

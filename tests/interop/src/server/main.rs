@@ -1,4 +1,4 @@
-//! `interop-server --port=N [--use_tls=false]`: the test service of the interop specification.
+//! `interop-server --port=N [--use_tls=true --tls_cert_file=F --tls_key_file=F]`: the test service of the interop specification.
 //!
 //! Ends gracefully on SIGTERM and on Ctrl-C.
 
@@ -7,7 +7,7 @@ mod service;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use peregrine::Server;
+use peregrine::{Server, ServerTls};
 use peregrine_interop::flags::Flags;
 use peregrine_interop::pb;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,7 +26,6 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<()> {
     let flags = Flags::parse(std::env::args().skip(1), FLAGS)?;
-    flags.refuse_tls()?;
     let port = u16::try_from(flags.number("port", 0)?).context("--port is a port number")?;
     let mut terminate = signal(SignalKind::terminate())?;
     let stop = async move {
@@ -35,7 +34,12 @@ async fn run() -> Result<()> {
             _ = tokio::signal::ctrl_c() => {}
         }
     };
-    Server::builder()
+    let mut server = Server::builder();
+    if flags.is_set("use_tls")? {
+        let certificate = flags.file("tls_cert_file", "server1.pem")?;
+        server = server.tls(ServerTls::from_files(certificate, flags.file("tls_key_file", "server1.key")?)?);
+    }
+    server
         .add_service(pb::TestServiceServer::new(TestService))
         // very_large_request and the soak cases of other stacks send more than the default allows.
         .max_receive_message_size(64 << 20)
