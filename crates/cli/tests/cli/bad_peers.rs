@@ -123,8 +123,11 @@ fn a_web_page_in_place_of_a_reply_points_at_the_proxy() {
 #[test]
 fn a_server_that_asks_for_calm_is_quoted() {
     let address = peer(|stream| {
-        let reason = [&[0, 0, 0, 0, 0, 0, 0, 11][..], b"too_many_pings"].concat();
-        h2_answer(stream, |_| frame(7, 0, 0, &reason));
+        // The call's stream is the last one that was looked at, so the call is not made again elsewhere.
+        h2_answer(stream, |id| {
+            let reason = [&id.to_be_bytes()[..], &[0, 0, 0, 11], b"too_many_pings"].concat();
+            frame(7, 0, 0, &reason)
+        });
     });
     echo(&address, &[]).expect(78).says(&["ENHANCE_YOUR_CALM", "too_many_pings", "next: ", "wait"]);
 }
