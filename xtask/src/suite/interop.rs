@@ -1,7 +1,7 @@
 //! Part `interop`: the official interoperability cases between our programs and those of other stacks.
 //!
 //! Every pair that has us on one side runs every case: our client against each server, each client against
-//! our server. With `--full` the peers run among themselves too, which tells a fault of ours from a fault of
+//! our server; once in plaintext, and once over TLS with those that are set up for it. With `--full` the peers run among themselves too, which tells a fault of ours from a fault of
 //! the harness.
 
 mod peer;
@@ -36,13 +36,14 @@ const CASES: [&str; 16] = [
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape that all parts share")]
 pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
-    for server in Peer::ALL {
+    let ways = [Way::Plaintext, Way::Tls];
+    for (server, way) in Peer::ALL.into_iter().flat_map(|server| ways.map(|way| (server, way))) {
         let columns: Vec<Column> = Peer::ALL
             .into_iter()
-            .map(|client| Column::new(run, client, server))
+            .map(|client| Column::new(run, client, server, way))
             .filter(|column| !column.cases.is_empty())
             .collect();
-        let stops = server == Peer::Peregrine && run.wants(STOP_ID);
+        let stops = server == Peer::Peregrine && way == Way::Plaintext && run.wants(STOP_ID);
         if columns.is_empty() && !stops {
             continue;
         }
@@ -51,15 +52,58 @@ pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
             Err(error) => {
                 let count =
                     columns.iter().map(|column| column.cases.len()).sum::<usize>() + usize::from(stops);
-                cannot_start(run, server, count, &format!("interop/*-to-{server}"), &error);
+                cannot_start(run, server, count, &format!("{}/*-to-{server}", way.folder()), &error);
                 continue;
             }
         };
-        if let Err(error) = against(run, server, &launch, &columns, stops) {
-            run.results.fail(&format!("interop/*-to-{server}"), &format!("{error:#}"));
+        if let Err(error) = against(run, server, &launch, &columns, way, stops) {
+            run.results.fail(&format!("{}/*-to-{server}", way.folder()), &format!("{error:#}"));
         }
     }
     Ok(())
+}
+
+/// How the two sides talk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Plaintext,
+    Tls,
+}
+
+impl Way {
+    /// What the ids of its cases begin with.
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Plaintext => "interop",
+            Self::Tls => "interop/tls",
+        }
+    }
+
+    /// The official flags of a server.
+    fn of_server(self, run: &Run<'_>) -> anyhow::Result<Vec<String>> {
+        if self == Self::Plaintext {
+            return Ok(vec![NO_TLS.to_owned()]);
+        }
+        let folder = run.certificates()?;
+        Ok(vec![
+            "--use_tls=true".to_owned(),
+            format!("--tls_cert_file={}", folder.join("server1.pem").display()),
+            format!("--tls_key_file={}", folder.join("server1.key").display()),
+        ])
+    }
+
+    /// The official flags of a client.
+    fn of_client(self, run: &Run<'_>) -> anyhow::Result<Vec<String>> {
+        if self == Self::Plaintext {
+            return Ok(vec![NO_TLS.to_owned()]);
+        }
+        Ok(vec![
+            "--use_tls=true".to_owned(),
+            "--use_test_ca=true".to_owned(),
+            format!("--ca_file={}", run.certificates()?.join("ca.pem").display()),
+            "--server_host_override=foo.test.google.fr".to_owned(),
+        ])
+    }
 }
 
 /// The wanted cases of one client against one server.
@@ -70,11 +114,13 @@ struct Column {
 }
 
 impl Column {
-    fn new(run: &Run<'_>, client: Peer, server: Peer) -> Self {
-        let name = format!("interop/{client}-to-{server}");
+    fn new(run: &Run<'_>, client: Peer, server: Peer, way: Way) -> Self {
+        let name = format!("{}/{client}-to-{server}", way.folder());
+        // Our programs on tonic know plaintext only.
+        let can_tls = way == Way::Plaintext || (client != Peer::Tonic && server != Peer::Tonic);
         let ours = client == Peer::Peregrine || server == Peer::Peregrine;
         let wanted = |case: &&str| {
-            (ours || run.full) && can(client, server, case) && run.wants(&format!("{name}/{case}"))
+            can_tls && (ours || run.full) && can(client, server, case) && run.wants(&format!("{name}/{case}"))
         };
         let cases = CASES.into_iter().filter(wanted).collect();
         Self { client, name, cases }
@@ -109,10 +155,14 @@ fn against(
     server: Peer,
     launch: &Launch,
     columns: &[Column],
+    way: Way,
     stops: bool,
 ) -> anyhow::Result<()> {
-    let log = run.log(&format!("interop-server-{server}"));
-    let start = || Server::start(&log, |port| launch.command(&[format!("--port={port}"), NO_TLS.to_owned()]));
+    let log = run.log(&format!("{}-server-{server}", way.folder().replace('/', "-")));
+    let (of_server, of_client) = (way.of_server(run)?, way.of_client(run)?);
+    let start = || {
+        Server::start(&log, |port| launch.command(&[&[format!("--port={port}")], &of_server[..]].concat()))
+    };
     let mut running = start()?;
     for column in columns {
         let client = match column.client.client(run) {
@@ -124,7 +174,7 @@ fn against(
         };
         for &case in &column.cases {
             let id = format!("{}/{case}", column.name);
-            let mut command = client.command(&flags(run, running.port(), case));
+            let mut command = client.command(&[flags(run, running.port(), case), of_client.clone()].concat());
             let mut outcome = judge(&mut command, &mut running)?;
             if outcome.is_err() && races(column.client, case) {
                 outcome = judge(&mut command, &mut running)?;
@@ -173,7 +223,6 @@ fn flags(run: &Run<'_>, port: u16, case: &str) -> Vec<String> {
         "--server_host=127.0.0.1".to_owned(),
         format!("--server_port={port}"),
         format!("--test_case={case}"),
-        NO_TLS.to_owned(),
     ];
     if case.ends_with("_soak") {
         // The specification's limits are for quiet machines; a loaded one may pause a process for seconds.

@@ -1,6 +1,8 @@
 //! Programs that several parts start, built when the first of them asks.
 
 use std::cell::OnceCell;
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -14,6 +16,7 @@ use crate::report::{say, seconds, tail};
 pub(super) struct Programs {
     ours: OnceCell<Result<(), String>>,
     peers: OnceCell<Result<(), String>>,
+    certificates: OnceCell<Result<PathBuf, String>>,
 }
 
 impl Run<'_> {
@@ -23,6 +26,25 @@ impl Run<'_> {
         self.programs
             .ours
             .get_or_init(|| build().map_err(|error| format!("{error:#}")))
+            .clone()
+            .map_err(|why| anyhow!(why))
+    }
+
+    /// A folder with `ca.pem`, `server1.pem` and `server1.key`, made in this run.
+    pub(super) fn certificates(&self) -> anyhow::Result<PathBuf> {
+        let make = || {
+            self.build_ours()?;
+            let folder = self.logs.join("certificates");
+            let mut command = Command::new(self.workspace.release_program("interop-certificates"));
+            let outcome = process::run(command.arg(&folder), LIMIT, |_| {})?;
+            if !outcome.success() {
+                bail!("could not make certificates ({}): {}", outcome.verdict(), tail(&outcome.output, 6));
+            }
+            anyhow::Ok(folder)
+        };
+        self.programs
+            .certificates
+            .get_or_init(|| make().map_err(|error| format!("{error:#}")))
             .clone()
             .map_err(|why| anyhow!(why))
     }
@@ -39,12 +61,12 @@ impl Run<'_> {
     }
 
     /// A program of the peers' workspace.
-    pub(super) fn peer_program(&self, name: &str) -> std::path::PathBuf {
+    pub(super) fn peer_program(&self, name: &str) -> PathBuf {
         self.peers_target().join("debug").join(name)
     }
 
     /// Inside our own target directory, so that one folder holds everything that can be thrown away.
-    fn peers_target(&self) -> std::path::PathBuf {
+    fn peers_target(&self) -> PathBuf {
         self.workspace.target().join("peers")
     }
 
