@@ -24,8 +24,11 @@ const SERVER_CASES: usize = 146;
 const CLIENT_CASES: usize = 57;
 
 /// Every program that the server half is run on, with the cases that it cannot pass.
-const SERVERS: [(&str, Program, &[&str]); 2] =
-    [("h2spec/server", Program::Bare, &[]), ("h2spec/interop-server", Program::Grpc, &REPLY_BODY)];
+const SERVERS: [(&str, Program, &[&str]); 3] = [
+    ("h2spec/server", Program::Bare, &[]),
+    ("h2spec/tls-server", Program::BareTls, &[]),
+    ("h2spec/interop-server", Program::Grpc, &REPLY_BODY),
+];
 const CLIENT: &str = "h2spec/client";
 
 /// What only a plain HTTP reply with a body can pass: these want DATA back, or have it held up by a window of 0, and a
@@ -43,6 +46,8 @@ const REPLY_BODY: [&str; 7] = [
 #[derive(Clone, Copy)]
 enum Program {
     Bare,
+    /// The same over TLS.
+    BareTls,
     Grpc,
 }
 
@@ -78,10 +83,15 @@ fn judge_server(
     excepted: &[&str],
 ) -> anyhow::Result<()> {
     let name = id.replace('/', "-");
+    let certificates = run.certificates()?;
     let mut server = Server::start(&run.log(&name), |port| match program {
-        Program::Bare => {
+        Program::Bare | Program::BareTls => {
             let mut command = Command::new(run.workspace.release_program("h2-server"));
             command.arg(port.to_string());
+            if matches!(program, Program::BareTls) {
+                command.arg("--cert").arg(certificates.join("server1.pem"));
+                command.arg("--key").arg(certificates.join("server1.key"));
+            }
             command
         }
         Program::Grpc => {
@@ -96,6 +106,10 @@ fn judge_server(
     }
     let mut command = Command::new(&suite.client);
     command.args(["--strict", "-h", "127.0.0.1", "-p", &server.port().to_string()]).arg("-j").arg(&report);
+    if matches!(program, Program::BareTls) {
+        // TLS, without a look at who issued the certificate.
+        command.args(["-t", "-k"]);
+    }
     // Its exit code says less than its report.
     let outcome = process::run(&mut command, LIMIT, |_| {})?;
     let Ok(text) = std::fs::read_to_string(&report) else {
