@@ -119,6 +119,17 @@ impl RecvWindow {
         self.due()
     }
 
+    /// Adds `more` to the window and its size, which stays below 2^31; the caller announces it.
+    pub(crate) fn grow(&mut self, more: u32) {
+        let _ = self.window.shift(i64::from(more));
+        self.size = self.size.saturating_add(more);
+    }
+
+    /// The whole of it, in octets.
+    pub(crate) fn size(&self) -> u32 {
+        self.size
+    }
+
     /// Received and not yet released.
     #[expect(clippy::arithmetic_side_effects, reason = "differences of 32 bits in 64")]
     pub(crate) fn held(&self) -> usize {
@@ -126,7 +137,6 @@ impl RecvWindow {
     }
 
     /// What the peer may send now.
-    #[cfg(test)]
     pub(crate) fn available(&self) -> usize {
         self.window.available()
     }
@@ -135,12 +145,6 @@ impl RecvWindow {
     #[cfg(test)]
     pub(crate) fn value(&self) -> i32 {
         self.window.value()
-    }
-
-    /// What the peer could send if everything were released and announced.
-    #[cfg(test)]
-    pub(crate) fn size(&self) -> u32 {
-        self.size
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`hpack`] | header compression |
 //! | `memo` | decoded header blocks by their octets |
 //! | `flow` | windows |
+//! | `budget` | how far windows may grow |
 //! | `limits` | how much work a peer can cause |
 // What a peer sends must never panic: each item that could has its proof beside it, and `cargo xtask check panics`
 // sees that none is without.
@@ -36,6 +37,7 @@ pub mod frame;
 pub mod hpack;
 pub mod stream_id;
 
+mod budget;
 mod connection;
 mod error;
 mod flow;
@@ -47,9 +49,10 @@ mod schedule;
 mod stream;
 
 pub use self::{
+    budget::WindowBudget,
     connection::{
         AdaptiveWindows, Config, Connection, Counters, DataWrite, Event, Initiator, Keepalive, LimitConfig,
-        PingPolicy, Progress, Rate, Role, WindowBudget,
+        PingPolicy, Progress, Rate, Role,
     },
     error::{Blame, ConnectionError, OpenError, StreamError},
     error_code::ErrorCode,

@@ -80,9 +80,12 @@ impl Connection {
         let Some(stream) = self.streams.get_mut(key) else { return };
         // A peer that has ended its side needs no window.
         if stream.recv != RecvHalf::Ended
-            && let Some(increment) = stream.recv_window.release(bytes)
+            && let Some(credit) = stream.recv_window.release(bytes)
         {
+            // Below 2^31 together, since that is the bound of the whole window.
+            let increment = credit.saturating_add(self.stream_growth(key));
             WindowUpdate { stream: key.id(), increment }.encode(self.output.frames());
+            self.on_half_window_used();
         }
     }
 
@@ -98,7 +101,9 @@ impl Connection {
             ));
         }
         if let Some(increment) = self.recv_window.release(len) {
+            self.announced = self.announced.saturating_add(u64::from(increment));
             WindowUpdate { stream: StreamId::CONNECTION, increment }.encode(self.output.frames());
+            self.on_half_window_used();
         }
         Ok(())
     }

@@ -211,7 +211,7 @@ impl Connection {
     fn handle_ping(&mut self, frame: Ping, now: Instant) -> Result<Option<Event<'static>>, Fault> {
         let Ping { ack, payload } = frame;
         if ack {
-            return Ok((!self.on_own_pong(payload)).then_some(Event::Pong { payload }));
+            return Ok((!self.on_own_pong(payload, now)).then_some(Event::Pong { payload }));
         }
         self.limits.on_housekeeping(now)?;
         self.police_ping(now)?;
@@ -222,14 +222,14 @@ impl Connection {
     }
 
     /// Takes the acknowledgement of a PING that the connection sent for itself, if it is that.
-    fn on_own_pong(&mut self, payload: [u8; 8]) -> bool {
+    fn on_own_pong(&mut self, payload: [u8; 8], now: Instant) -> bool {
         if payload == KEEPALIVE_PING
             && let Some(pulse) = &mut self.pulse
         {
             pulse.on_pong();
             return true;
         }
-        self.on_drain_pong(payload)
+        self.on_probe_pong(payload, now) || self.on_drain_pong(payload)
     }
 
     /// Counts a PING against the policy.

@@ -28,7 +28,8 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::time::Instant;
 
-pub use self::adaptive::{AdaptiveWindows, WindowBudget};
+pub use self::adaptive::AdaptiveWindows;
+use self::adaptive::Path;
 pub use self::config::{Config, LimitConfig, Rate, Role};
 pub use self::counters::Counters;
 pub use self::data_write::DataWrite;
@@ -43,6 +44,7 @@ use self::ping_policy::PingWatch;
 use self::settings::{DEFAULT_TABLE_SIZE, DEFAULT_WINDOW_SIZE, PeerSettings};
 use self::timeouts::{Timer, Timers};
 use self::watch::Watch;
+use crate::budget::Ledger;
 use crate::flow::{RecvWindow, Window};
 use crate::hpack::{Decoder, Encoder};
 use crate::limits::Limits;
@@ -98,6 +100,10 @@ pub struct Connection {
     send_window: Window,
     /// What the peer may send on the connection.
     recv_window: RecvWindow,
+    /// All the credit the peer ever got on the connection, in octets; what is gathered counts when it goes out.
+    announced: u64,
+    /// With adaptive windows.
+    path: Option<Path>,
     /// What the peer may send on a new stream.
     recv_window_size: u32,
 
@@ -126,6 +132,9 @@ enum Phase {
 impl Connection {
     /// Starts a connection: the client's preface, SETTINGS and the connection's window are queued as output.
     pub fn new(role: Role, config: Config, now: Instant) -> Self {
+        let ledger = config.adaptive_windows.as_ref().map_or_else(Ledger::default, |adaptive| {
+            Ledger::new(u64::from(adaptive.max_connection_window), adaptive.budget.clone())
+        });
         let mut connection = Connection {
             role,
             phase: match role {
@@ -151,10 +160,12 @@ impl Connection {
             partial: None,
             encoder: Encoder::new(config.hash_seed),
             ids: StreamIds::new(role, config.first_stream_id),
-            streams: Store::new(config.hash_seed),
+            streams: Store::new(config.hash_seed, ledger),
             schedule: Schedule::default(),
             send_window: Window::new(DEFAULT_WINDOW_SIZE),
             recv_window: RecvWindow::new(config.connection_window_size.max(DEFAULT_WINDOW_SIZE)),
+            announced: 0,
+            path: None,
             // Until the peer acknowledges our SETTINGS it may still go by the default, if that allows more.
             recv_window_size: config.initial_window_size.max(DEFAULT_WINDOW_SIZE),
             output: Output::default(),
@@ -170,6 +181,10 @@ impl Connection {
         }
         connection.encoder.set_peer_limit(connection.config.header_table_size.min(DEFAULT_TABLE_SIZE));
         connection.write_first_settings();
+        connection.announced = u64::from(connection.recv_window.size());
+        let window = connection.config.initial_window_size;
+        connection.path =
+            connection.config.adaptive_windows.as_ref().map(|adaptive| Path::new(window, adaptive));
         connection.set_first_timers(now);
         connection
     }

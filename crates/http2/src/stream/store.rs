@@ -4,6 +4,7 @@
 //! addressing over small ids that grow, one probe for nearly every frame.
 
 use super::{RecvHalf, SendHalf, SendQueue, StreamKey};
+use crate::budget::Ledger;
 use crate::flow::{RecvWindow, Window};
 use crate::{ErrorCode, Head, StreamId};
 
@@ -23,6 +24,8 @@ pub(crate) struct Stream {
     pub(crate) unmoved: u8,
     /// Client: the request was HEAD, so `content-length` promises nothing (RFC 9110, 9.3.2).
     pub(crate) bodiless: bool,
+    /// By how much the receiving window was grown; in the ledger.
+    pub(crate) grown: u32,
     /// What we may send.
     pub(crate) send_window: Window,
     pub(crate) recv_window: RecvWindow,
@@ -65,11 +68,13 @@ pub(crate) struct Store {
     /// Indices of free entries.
     free: Vec<u32>,
     ids: IdMap,
+    /// What windows have grown by, all streams together.
+    ledger: Ledger,
 }
 
 impl Store {
-    pub(crate) fn new(seed: u64) -> Self {
-        Store { entries: Vec::new(), free: Vec::new(), ids: IdMap::new(seed) }
+    pub(crate) fn new(seed: u64, ledger: Ledger) -> Self {
+        Store { entries: Vec::new(), free: Vec::new(), ids: IdMap::new(seed), ledger }
     }
 
     /// Streams that are open or half-closed.
@@ -104,6 +109,7 @@ impl Store {
             empty_is_free: true,
             unmoved: 0,
             bodiless: false,
+            grown: 0,
             send_window: Window::new(send_window),
             recv_window: RecvWindow::new(recv_window),
             expected: UNKNOWN_LENGTH,
@@ -128,6 +134,10 @@ impl Store {
             stream.id = StreamId::CONNECTION;
             stream.queue = SendQueue::default();
             stream.trailers = None;
+            let grown = std::mem::take(&mut stream.grown);
+            if grown > 0 {
+                self.ledger.give(grown);
+            }
             self.ids.remove(key.id());
             self.free.push(key.index() as u32);
         }
@@ -160,6 +170,22 @@ impl Store {
         self.entries.clear();
         self.free.clear();
         self.ids.clear();
+        self.ledger.give_all();
+    }
+
+    /// Grows the receiving window of a stream to `size` octets, if the ledger has them; answers by how much, which
+    /// the caller announces.
+    pub(crate) fn grow(&mut self, key: StreamKey, size: u32) -> u32 {
+        let Some(stream) = self.entries.get_mut(key.index()).filter(|stream| stream.id == key.id()) else {
+            return 0;
+        };
+        let more = size.saturating_sub(stream.recv_window.size());
+        if more == 0 || !self.ledger.take(more) {
+            return 0;
+        }
+        stream.recv_window.grow(more);
+        stream.grown = stream.grown.saturating_add(more);
+        more
     }
 
     /// Heap octets in use.
@@ -313,7 +339,7 @@ mod tests {
 
     #[test]
     fn an_index_is_used_again_and_old_keys_stay_dead() {
-        let mut store = Store::new(1);
+        let mut store = Store::new(1, Ledger::default());
         let first = insert(&mut store, 1);
         store.remove(first);
         let second = insert(&mut store, 3);

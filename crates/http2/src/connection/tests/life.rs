@@ -1,13 +1,15 @@
 //! The life of a connection in virtual time: idleness, age, drain, peers that do not read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::scripted::Scripted;
 use super::{REQUEST, RESPONSE, Seen, fields};
+use crate::connection::adaptive::PROBE_PING;
 use crate::connection::keepalive::KEEPALIVE_PING;
-use crate::connection::{Config, Initiator, Keepalive, Role};
-use crate::frame::FrameType;
-use crate::{Blame, ConnectionError, ErrorCode};
+use crate::connection::{AdaptiveWindows, Config, Initiator, Keepalive, Role};
+use crate::frame::{Frame, FrameType};
+use crate::{Blame, ConnectionError, ErrorCode, StreamId, WindowBudget};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
@@ -395,4 +397,123 @@ fn a_quiet_connection_gives_memory_back_and_stops_its_clock() {
     scripted.written();
     scripted.live(20 * SECOND).unwrap();
     assert_eq!(scripted.connection.streams.footprint(), 0);
+}
+
+/// Plays an upload over a path of 40 ms there and back that carries all a window allows, to a reader that keeps up;
+/// answers how many octets the last round trip brought, and how many PINGs went out.
+fn upload(scripted: &mut Scripted, id: u32, round_trips: u32) -> (usize, usize) {
+    let key = scripted.request(id, false);
+    let (mut stream, mut connection) = (scripted.connection.config.initial_window_size as usize, 0);
+    let (mut last, mut pings) = (0, 0);
+    connection += scripted.connection.recv_window.available();
+    for _ in 0..round_trips {
+        last = stream.min(connection);
+        (stream, connection) = (stream - last, connection - last);
+        for chunk in vec![7; last].chunks(16_384) {
+            scripted.data(id, chunk, false).unwrap();
+            scripted.connection.release(key, chunk.len());
+        }
+        scripted.now += Duration::from_millis(40);
+        let mut credit = |frames: Vec<super::scripted::Written>| {
+            let mut answer = false;
+            for frame in frames {
+                match frame.parse() {
+                    Frame::WindowUpdate(update) if update.stream.is_connection() => {
+                        connection += update.increment as usize;
+                    }
+                    Frame::WindowUpdate(update) => stream += update.increment as usize,
+                    Frame::Ping(ping) => {
+                        assert_eq!(ping.payload, PROBE_PING);
+                        pings += 1;
+                        answer = true;
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            answer
+        };
+        let frames = scripted.written();
+        if credit(frames) {
+            assert!(scripted.raw(0x6, 1, 0, &PROBE_PING).unwrap().is_empty(), "nobody above hears of it");
+            let frames = scripted.written();
+            credit(frames);
+        }
+    }
+    (last, pings)
+}
+
+#[test]
+fn windows_grow_until_they_no_longer_hold_up_an_upload() {
+    // bug-reports 13: the connection's window with the stream's
+    let budget = Arc::new(WindowBudget::new(100 * 1024 * 1024));
+    let adaptive = AdaptiveWindows { budget: Some(Arc::clone(&budget)), ..AdaptiveWindows::default() };
+    let mut scripted = server(|config| config.adaptive_windows = Some(adaptive));
+    let (last, pings) = upload(&mut scripted, 1, 40);
+    assert!(last > 1_900_000, "{last} octets a round trip, from 256 KiB");
+    assert!(pings >= 4, "{pings}");
+    let max_growth = 4 * 1024 * 1024 - 256 * 1024;
+    assert!(budget.used() <= max_growth && budget.used() > 1_000_000, "{}", budget.used());
+    scripted.rst(1, ErrorCode::CANCEL).unwrap();
+    assert_eq!(budget.used(), 0, "given back with the stream");
+    // The next stream knows the path already.
+    let (last, _) = upload(&mut scripted, 3, 6);
+    assert!(last > 1_900_000, "{last}");
+    assert!(budget.used() > 0);
+    drop(scripted);
+    assert_eq!(budget.used(), 0, "given back with the connection");
+}
+
+#[test]
+fn without_budget_or_permission_windows_stay_as_they_are() {
+    let none =
+        AdaptiveWindows { budget: Some(Arc::new(WindowBudget::new(1000))), ..AdaptiveWindows::default() };
+    for adaptive in [None, Some(none)] {
+        let mut scripted = server(|config| config.adaptive_windows.clone_from(&adaptive));
+        let (last, pings) = upload(&mut scripted, 1, 40);
+        assert!(last <= 256 * 1024, "{last}");
+        assert_eq!(pings > 0, adaptive.is_some());
+    }
+}
+
+#[test]
+fn small_calls_cost_no_probe_each() {
+    let mut scripted = server(|_| {});
+    let mut pings = 0;
+    for round in 0..10_000 {
+        let id = 2 * round + 1;
+        let key = scripted.request(id, false);
+        scripted.data(id, &[7; 100], true).unwrap();
+        scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
+        pings += scripted.written_kinds().iter().filter(|kind| **kind == FrameType::Ping).count();
+    }
+    // A megabyte: half of the connection's window, once.
+    assert_eq!(pings, 1);
+}
+
+#[test]
+fn a_reader_that_does_not_read_is_sent_no_more_than_was_configured() {
+    // http2-abuse 12: whatever the peer does, only what the application reads makes windows grow
+    let mut scripted = server(|_| {});
+    let mut held = 0;
+    for id in (1..201).step_by(2) {
+        scripted.request(id, false);
+        for _ in 0..16 {
+            scripted.data(id, &[7; 16_384], false).unwrap();
+            held += 16_384;
+        }
+        for frame in scripted.written() {
+            match frame.parse() {
+                Frame::WindowUpdate(update) => assert!(update.stream.is_connection()),
+                Frame::Ping(ping) => drop(scripted.raw(0x6, 1, 0, &ping.payload).unwrap()),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(
+            scripted.connection.streams.find(StreamId::new(id)).map(|key| {
+                scripted.connection.streams.get(key).map(|stream| stream.recv_window.available())
+            }),
+            Some(Some(0))
+        );
+    }
+    assert_eq!(held, 100 * 256 * 1024);
 }

@@ -55,9 +55,9 @@ impl World {
                 if receives.recv == RecvHalf::Ended {
                     continue;
                 }
-                // Until SETTINGS have crossed the ends go by different sizes.
-                let unknown =
-                    i64::from(receives.recv_window.size()) - i64::from(from.peer.initial_window_size);
+                // Until SETTINGS have crossed the ends go by different sizes; growth is announced as credit.
+                let configured = receives.recv_window.size() - receives.grown;
+                let unknown = i64::from(configured) - i64::from(from.peer.initial_window_size);
                 assert_eq!(
                     i64::from(sends.send_window.value()),
                     i64::from(receives.recv_window.value()) - missing(*id) - unknown,
