@@ -29,6 +29,8 @@ impl Replying {
         let mut config = Config::server();
         config.max_concurrent_streams = Some(MAX_STREAMS);
         config.hash_seed = seed;
+        // How often a client may ask is a rule of gRPC; bare HTTP/2 has none.
+        config.ping_policy = None;
         Self { connection: Connection::new(Role::Server, config, now), heads: Vec::new() }
     }
 
