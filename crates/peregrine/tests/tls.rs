@@ -124,6 +124,37 @@ fn calls_go_over_sockets_by_name_and_by_address() {
 }
 
 #[test]
+fn a_client_offers_h2_alone_tls_1_2_and_newer_and_names_the_server() {
+    // [9113-3.2-1] [9113-9.2-1]
+    virtual_time(async {
+        let stage = Stage::new();
+        let (near, mut far) = pipe();
+        let connecting = tokio::spawn({
+            let channel = stage.channel(near);
+            async move { channel.connect().await.err() }
+        });
+        let mut hello = vec![0; 4096];
+        let count = far.read(&mut hello).await.unwrap();
+        hello.truncate(count);
+        let name = NAME.as_bytes();
+        for extension in [
+            // application_layer_protocol_negotiation: one name
+            &b"\x00\x10\x00\x05\x00\x03\x02h2"[..],
+            // supported_versions: 1.3 and 1.2
+            b"\x00\x2b\x00\x05\x04\x03\x04\x03\x03",
+            // server_name: a list of one host name
+            &[&[0, 0, 0, name.len() as u8 + 5, 0, name.len() as u8 + 3, 0, 0, name.len() as u8][..], name]
+                .concat(),
+        ] {
+            let found = hello.windows(extension.len()).any(|window| window == extension);
+            assert!(found, "{extension:02x?} in {hello:02x?}");
+        }
+        drop(far);
+        assert!(connecting.await.unwrap().is_some());
+    });
+}
+
+#[test]
 fn bytes_may_come_in_any_pieces_and_the_socket_may_be_small() {
     virtual_time(async {
         let stage = Stage::new();

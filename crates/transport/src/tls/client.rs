@@ -111,6 +111,7 @@ impl ClientTls {
         IO: AsyncRead + AsyncWrite + Unpin,
     {
         let name = self.server_name.clone().unwrap_or_default();
+        // rustls sends it as SNI. [9113-9.2-1]
         let name = ServerName::try_from(name).map_err(HandshakeError::no_name)?;
         let connecting =
             TlsConnector::from(Arc::clone(&self.config)).connect(name, FirstBytes::recording(io));

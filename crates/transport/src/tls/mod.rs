@@ -25,6 +25,7 @@ pub use self::server::ServerTls;
 pub use self::stream::TlsStream;
 
 /// HTTP/2 over TLS in ALPN (RFC 9113 3.1).
+// [9113-3.2-1]
 const ALPN: &[u8] = b"h2";
 
 /// The cryptography of every configuration that is made here.
