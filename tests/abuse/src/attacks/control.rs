@@ -172,7 +172,7 @@ pub const WINDOW_FLOOD: Attack = Attack {
 pub const WINDOW_DRIBBLE: Attack = Attack {
     row: 15,
     name: "WINDOW_UPDATE of 1 octet, one by one",
-    reply: "GOAWAY ENHANCE_YOUR_CALM|open; 5000 bytes in 5000 DATA",
+    reply: "GOAWAY ENHANCE_YOUR_CALM|open; 5000 bytes in",
     run: |ground| {
         Box::pin(async {
             let mut peer = ground.peer_with(PeerConfig::with_stream_window(0)).await;
