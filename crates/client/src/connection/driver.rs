@@ -51,6 +51,8 @@ pub(crate) struct Driver<IO> {
     /// The stream has not passed on all that it took: it was full, and there is more for it in any case.
     holds_back: bool,
     is_closed: bool,
+    /// The output holds calls that will be made elsewhere: nothing of it may be sent any more.
+    is_mute: bool,
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
@@ -69,6 +71,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
             is_leave_told: false,
             holds_back: false,
             is_closed: false,
+            is_mute: false,
         }
     }
 
@@ -242,13 +245,15 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
         }
     }
 
-    /// Sends the last frames, closes our side, and reads until the peer has closed its own.
+    /// Sends the last frames if they may be sent, closes our side, and reads until the peer has closed its own.
     pub(crate) async fn take_leave(&mut self, closed: &Closed) {
         if matches!(closed, Closed::Io(_)) {
             return;
         }
         let leaving = async {
-            poll_fn(|cx| self.poll_flush(cx)).await?;
+            if !self.is_mute {
+                poll_fn(|cx| self.poll_flush(cx)).await?;
+            }
             farewell::drain(Pin::new(&mut self.io)).await
         };
         // A peer that neither reads nor closes must not hold the task: whatever is left after that is cut.
@@ -269,7 +274,7 @@ impl<IO> Driver<IO> {
         self.read.release();
         let mut state = self.shared.lock();
         self.shared.accepts_calls.store(false, Ordering::Release);
-        state.on_closed(error, &mut self.effects);
+        self.is_mute |= state.on_closed(error, &mut self.effects);
         let words = if self.shared.observed.is_wanted() { state.peers_last_words() } else { None };
         drop(state);
         self.effects.run();

@@ -277,8 +277,10 @@ impl State {
         }
     }
 
-    /// Ends every call: the connection is over.
-    pub(super) fn on_closed(&mut self, error: &Error, effects: &mut Effects) {
+    /// Ends every call: the connection is over. True if the output holds calls that were said not to have been seen:
+    /// it must not be sent any more, or they are made twice.
+    pub(super) fn on_closed(&mut self, error: &Error, effects: &mut Effects) -> bool {
+        let mut any_unseen = false;
         let error = match &self.go_away {
             Some(go_away) => error::after_go_away(error, &go_away.describe()),
             None => error.clone(),
@@ -286,6 +288,7 @@ impl State {
         for id in self.calls.attached() {
             let Some(call) = self.calls.get(id) else { continue };
             let unseen = call.writes_at_start == self.writes;
+            any_unseen |= unseen;
             let status = Status::from(error.clone());
             let end = if unseen {
                 End::unprocessed(status, self.missed())
@@ -296,6 +299,7 @@ impl State {
             self.settle(id, end, effects);
         }
         effects.wake_all(self.queue.call_all());
+        any_unseen
     }
 
     /// What has become of a call that this connection did not bring before its peer.
