@@ -19,10 +19,14 @@ pub(crate) struct Tally {
 }
 
 /// A small generator of numbers, so that each caller takes its own way and a run can be repeated.
-struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn new(seed: u64) -> Self {
+        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         // xorshift64
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -33,14 +37,11 @@ impl Dice {
 
 /// Calls until told to stop. Fails on any answer that is wrong.
 pub(crate) async fn caller(client: SoakClient, tally: &Tally, seed: u64) -> Result<()> {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut dice = Dice::new(seed);
+    let mut calls = seed << 32;
     while !tally.stop.load(Ordering::Relaxed) {
-        let work = Work {
-            count: 1 + dice.roll(20) as i32,
-            delay_us: if dice.roll(4) == 0 { 1000 + dice.roll(20_000) as i32 } else { 0 },
-            payload: Bytes::from(vec![dice.roll(256) as u8; dice.roll(3_000) as usize]),
-            ..Default::default()
-        };
+        calls += 1;
+        let work = some_work(&mut dice, calls);
         let call = one_call(&client, &work, dice.roll(4));
         match dice.roll(8) {
             // The call is dropped in the middle of whatever it does.
@@ -68,7 +69,19 @@ pub(crate) async fn caller(client: SoakClient, tally: &Tally, seed: u64) -> Resu
     Ok(())
 }
 
-async fn one_call(client: &SoakClient, work: &Work, shape: u64) -> Result<()> {
+/// Work of any size for the call of this number.
+pub(crate) fn some_work(dice: &mut Dice, call: u64) -> Work {
+    Work {
+        count: 1 + dice.roll(20) as i32,
+        delay_us: if dice.roll(4) == 0 { 1000 + dice.roll(20_000) as i32 } else { 0 },
+        payload: Bytes::from(vec![dice.roll(256) as u8; dice.roll(3_000) as usize]),
+        call,
+        ..Default::default()
+    }
+}
+
+/// One call of one of the four shapes; fails on a wrong answer, and with the [`Status`] of a call that fails.
+pub(crate) async fn one_call(client: &SoakClient, work: &Work, shape: u64) -> Result<()> {
     let count = work.count as i64;
     match shape {
         0 => {
@@ -91,8 +104,11 @@ async fn one_call(client: &SoakClient, work: &Work, shape: u64) -> Result<()> {
             let (requests, call) = client.chat_sender();
             let mut replies = call.await?;
             for number in 1..=count {
-                requests.send(work.clone()).await?;
-                let done = replies.message().await?.context("the stream ended early")?;
+                // A call that has ended takes no message; how it ended, the replies say.
+                let sent = requests.send(work.clone()).await;
+                let reply = replies.message().await?;
+                sent?;
+                let done = reply.context("the stream ended early")?;
                 ensure!(done.number == number && done.payload == work.payload, "a wrong reply in a chat");
             }
             drop(requests);
@@ -102,7 +118,7 @@ async fn one_call(client: &SoakClient, work: &Work, shape: u64) -> Result<()> {
     Ok(())
 }
 
-async fn with_deadline(client: &SoakClient, work: &Work, timeout: Duration) -> Result<(), Status> {
+pub(crate) async fn with_deadline(client: &SoakClient, work: &Work, timeout: Duration) -> Result<(), Status> {
     let mut replies = client.many(Request::new(work.clone()).timeout(timeout)).await?;
     while replies.message().await?.is_some() {}
     Ok(())

@@ -1,10 +1,13 @@
-//! `soak [--seconds N] [--connections N] [--streams N]`
+//! `soak [--cuts] [--seconds N] [--connections N] [--streams N]`
 //!
 //! One process, a server and its clients over loopback TCP: `streams` callers over `connections` connections, all
 //! four call shapes, one call in eight cancelled, one in eight with a deadline that it may miss. Afterwards no task,
 //! no handler and no connection may be left, and the heap may not have grown while the load was steady.
+//! With `--cuts` a proxy stands in between and cuts connections: see [`cuts`].
 
+mod cuts;
 mod load;
+mod proxy;
 mod service;
 
 use std::process::ExitCode;
@@ -41,6 +44,7 @@ const LEFT_OVER: usize = 16 << 20;
 const SETTLE: Duration = Duration::from_secs(10);
 
 struct Plan {
+    cuts: bool,
     seconds: u64,
     connections: usize,
     streams: usize,
@@ -56,7 +60,7 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let plan = parse(std::env::args().skip(1))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(soak(&plan))
+    runtime.block_on(async { if plan.cuts { cuts::run(&plan).await } else { soak(&plan).await } })
 }
 
 async fn soak(plan: &Plan) -> Result<()> {
@@ -132,8 +136,12 @@ async fn settled(look: impl Fn() -> usize, wanted: usize) -> usize {
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Plan> {
-    let mut plan = Plan { seconds: 60, connections: 100, streams: 10_000 };
+    let mut plan = Plan { cuts: false, seconds: 60, connections: 100, streams: 10_000 };
     while let Some(word) = words.next() {
+        if word == "--cuts" {
+            plan.cuts = true;
+            continue;
+        }
         let value = words.next().with_context(|| format!("{word} wants a number"))?;
         let number: u32 = value.parse().with_context(|| format!("{word} wants a number, not {value}"))?;
         ensure!(number > 0, "{word} wants a positive number");
@@ -141,7 +149,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Plan> {
             "--seconds" => plan.seconds = u64::from(number),
             "--connections" => plan.connections = number as usize,
             "--streams" => plan.streams = number as usize,
-            _ => bail!("what is {word}? usage: soak [--seconds N] [--connections N] [--streams N]"),
+            _ => bail!("what is {word}? usage: soak [--cuts] [--seconds N] [--connections N] [--streams N]"),
         }
     }
     Ok(plan)

@@ -16,6 +16,7 @@ const SHAPES: [&str; 3] = ["unary", "stream", "collect"];
 const SIZES: [u32; 2] = [16, 1 << 20];
 
 const SOAK_ID: &str = "load/soak";
+const CUTS_ID: &str = "load/cuts";
 
 pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
     for (codec, mode) in SERVERS {
@@ -40,8 +41,14 @@ pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
         }
     }
     if run.wants(SOAK_ID) {
-        run.build_ours()?;
-        soak(run)?;
+        // Ten thousand streams of mixed shapes with cancels and deadlines.
+        let seconds = if run.full { 60 } else { 10 };
+        soak(run, SOAK_ID, seconds, &["--streams", "10000", "--connections", "100"])?;
+    }
+    if run.wants(CUTS_ID) {
+        // Through a proxy that cuts connections; a turn of noise and quiet takes 30 seconds.
+        let seconds = if run.full { 600 } else { 32 };
+        soak(run, CUTS_ID, seconds, &["--cuts", "--streams", "1000", "--connections", "50"])?;
     }
     Ok(())
 }
@@ -61,16 +68,16 @@ fn bench(run: &mut Run<'_>, id: &str, shape: &str, size: u32, server: &Server) -
     Ok(())
 }
 
-/// Ten thousand streams of mixed shapes with cancels and deadlines; the program judges what is left afterwards.
-fn soak(run: &mut Run<'_>) -> anyhow::Result<()> {
-    let seconds = if run.full { 60 } else { 10 };
+/// A run of the soak program, which judges its calls and what is left afterwards.
+fn soak(run: &mut Run<'_>, id: &str, seconds: u64, flags: &[&str]) -> anyhow::Result<()> {
+    run.build_ours()?;
     let mut command = Command::new(run.workspace.release_program("soak"));
-    command.args(["--seconds", &seconds.to_string(), "--streams", "10000", "--connections", "100"]);
+    command.args(["--seconds", &seconds.to_string()]).args(flags);
     let outcome = process::run(&mut command, Duration::from_secs(seconds + 90), |_| {})?;
     if outcome.success() {
-        run.results.pass(SOAK_ID, outcome.elapsed);
+        run.results.pass(id, outcome.elapsed);
     } else {
-        run.results.fail(SOAK_ID, &format!("{}\n{}", outcome.verdict(), tail(&outcome.output, 10)));
+        run.results.fail(id, &format!("{}\n{}", outcome.verdict(), tail(&outcome.output, 10)));
     }
     Ok(())
 }

@@ -116,9 +116,14 @@ impl World {
         for op in ops {
             self.act(*op);
             self.check();
+            // Time counts only as long as somebody is there.
+            if self.client.closed && self.server.closed {
+                break;
+            }
         }
+        let time = self.now - self.began;
         self.finish();
-        self.tally()
+        Tally { time, ..self.tally() }
     }
 
     /// The end, its layer, and the layer of the other.
@@ -358,7 +363,7 @@ impl World {
     }
 
     fn tally(&self) -> Tally {
-        let mut tally = Tally { time: self.now - self.began, ..Tally::default() };
+        let mut tally = Tally::default();
         for half in self.client.layer.streams.values() {
             tally.opened += 1;
             tally.octets += (half.sent + half.received) as u64;
