@@ -28,7 +28,7 @@ impl Layer {
                 let block = &mut self.heads[usize::from(number)];
                 connection.open_cached(block, list, end)
             }
-            Text::Own(_) => connection.open(list(), end),
+            Text::Own(_) | Text::Tiny(_) => connection.open(list(), end),
         };
         match opened {
             Ok(key) => {
@@ -95,7 +95,7 @@ impl Layer {
             Text::Cached(number) => {
                 connection.send_cached_headers(key, &mut blocks[usize::from(number)], list, end)
             }
-            Text::Own(_) => connection.send_headers(key, list(), end),
+            Text::Own(_) | Text::Tiny(_) => connection.send_headers(key, list(), end),
         };
         match (sent, expected) {
             (Ok(()), None) => true,

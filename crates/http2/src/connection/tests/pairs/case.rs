@@ -277,7 +277,7 @@ impl Setup {
             connection_window: [65_535, 100_000, 1 << 20][random.below(3)],
             frame: [16_384, 20_000, 1 << 20][random.below(3)],
             list: [1_000, 16_384, 50_000][random.below(3)],
-            table: [0, 100, 4_096, 8_192][random.below(4)],
+            table: [0, 100, 150, 280, 4_096, 8_192][random.below(6)],
             send_buffer: [1, 1_000, 32 * 1024][random.below(3)],
             high_water: [500, 20_000, 256 * 1024][random.below(3)],
             streams: [1, 3, 100][random.below(3)],
@@ -333,6 +333,8 @@ fn text(random: &mut Random, flavour: Flavour) -> Text {
     let cached = if flavour == Flavour::Heads { 3 } else { 2 };
     if random.below(cached) == 0 {
         Text::Cached(random.below(CACHED) as u8)
+    } else if random.one_in(2) {
+        Text::Tiny(random.below(4) as u8)
     } else if random.one_in(2) {
         // The same few again and again, so that they enter tables and memo.
         Text::Own(random.below(12) as u16)

@@ -15,8 +15,8 @@
 //! `saved`. By request, with figures from the environment:
 //!
 //! ```sh
-//! PEREGRINE_SEEDS=1000000 cargo test --release -p peregrine-http2 --lib many_seeds -- --ignored --nocapture
-//! PEREGRINE_HOURS=24 cargo test --release -p peregrine-http2 --lib a_long_day -- --ignored --nocapture
+//! PEREGRINE_SEEDS=1000000 cargo test --release -p peregrine-http2 --lib whatever_happens -- --nocapture
+//! PEREGRINE_HOURS=24 cargo test --release -p peregrine-http2 --lib hours_of_faults -- --nocapture
 //! ```
 
 mod act;
@@ -48,32 +48,22 @@ fn what_failed_once_does_not_fail_again() {
 
 #[test]
 fn whatever_happens_to_a_pair_both_ends_stay_right() {
-    let tally = play_seeds(0..SEEDS);
+    let seeds = figure("PEREGRINE_SEEDS", SEEDS);
+    let from = figure("PEREGRINE_FROM", 0);
+    let tally = play_seeds(from..from + seeds);
+    println!("{seeds} seeds from {from}: {tally:?}");
     // Everything that can become of a stream has become of many.
-    assert!(tally.opened > 40_000 && tally.complete > 20_000, "{tally:?}");
-    assert!(tally.reset > 1_000 && tally.refused > 100 && tally.lost > 1_000, "{tally:?}");
-    assert!(tally.timeouts > 10 && tally.octets > 1 << 26, "{tally:?}");
+    assert!(tally.opened > seeds * 4 && tally.complete > seeds * 2, "{tally:?}");
+    assert!(tally.reset > seeds / 10 && tally.refused > seeds / 100 && tally.lost > seeds / 10, "{tally:?}");
+    assert!(tally.timeouts > seeds / 1_000 && tally.octets > seeds * 6_000, "{tally:?}");
 }
 
 #[test]
 fn hours_of_faults_leave_no_trace() {
-    let tally = long_day(Duration::from_hours(1));
-    assert!(tally.time >= Duration::from_hours(1), "{tally:?}");
-}
-
-#[test]
-#[ignore = "a million seeds take an hour"]
-fn many_seeds() {
-    let seeds = figure("PEREGRINE_SEEDS", 1_000_000);
-    let from = figure("PEREGRINE_FROM", SEEDS);
-    println!("{seeds} seeds from {from}: {:?}", play_seeds(from..from + seeds));
-}
-
-#[test]
-#[ignore = "24 hours of virtual time take minutes"]
-fn a_long_day() {
-    let hours = figure("PEREGRINE_HOURS", 24);
-    println!("{hours} hours: {:?}", long_day(Duration::from_hours(hours)));
+    let time = Duration::from_hours(figure("PEREGRINE_HOURS", 1));
+    let tally = long_day(time);
+    println!("{tally:?}");
+    assert!(tally.time >= time && tally.complete > 0 && tally.lost > 0, "{tally:?}");
 }
 
 /// Connection after connection, until so much virtual time has passed.

@@ -20,6 +20,9 @@ pub(super) enum Text {
     Cached(u8),
     /// Sent field by field; few distinct values in all, so that tables and memo meet them again.
     Own(u16),
+    /// Sent field by field, with one short field of this number: in a table of few entries the same octets soon mean
+    /// another list.
+    Tiny(u8),
 }
 
 /// Cached blocks of each use at each end.
@@ -56,6 +59,7 @@ impl Text {
             Text::Cached(number) => list
                 .extend((0..number).map(|at| field(&format!("x-always-{at}"), format!("{number}"), false))),
             Text::Own(number) => list.extend(metadata(number)),
+            Text::Tiny(number) => list.push(field(&format!("x-{number}"), "v".to_owned(), false)),
         }
         list
     }
