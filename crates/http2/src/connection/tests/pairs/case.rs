@@ -332,14 +332,13 @@ fn wait(random: &mut Random, flavour: Flavour) -> u32 {
 fn text(random: &mut Random, flavour: Flavour) -> Text {
     let cached = if flavour == Flavour::Heads { 3 } else { 2 };
     if random.below(cached) == 0 {
-        Text::Cached(random.below(CACHED) as u8)
-    } else if random.one_in(2) {
-        Text::Tiny(random.below(4) as u8)
-    } else if random.one_in(2) {
+        return Text::Cached(random.below(CACHED) as u8);
+    }
+    match random.below(4) {
+        0 | 1 => Text::Tiny(random.below(4) as u8),
         // The same few again and again, so that they enter tables and memo.
-        Text::Own(random.below(12) as u16)
-    } else {
-        Text::Own(random.below(3_000) as u16)
+        2 => Text::Own(random.below(12) as u16),
+        _ => Text::Own(random.below(3_000) as u16),
     }
 }
 
