@@ -28,3 +28,14 @@ impl StreamKey {
         self.id
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_its_index_and_the_id() {
+        let key = StreamKey::new(3, StreamId::new(9));
+        assert_eq!((key.index(), key.id()), (3, StreamId::new(9)));
+    }
+}

@@ -230,7 +230,10 @@ mod tests {
                         let len = step.min(queue.len());
                         let by_reference = queue.take_into(len, &mut output);
                         output.seal_data(header_at, crate::StreamId::new(1), len, by_reference);
-                        seen.extend_from_slice(&gather(&output)[9..]);
+                        assert_eq!(output.len(), 9 + len, "what is said to go by reference does");
+                        let taken = gather(&output);
+                        assert_eq!(taken.len(), 9 + len, "as much as was asked for");
+                        seen.extend_from_slice(&taken[9..]);
                         if more {
                             expected.extend(write(&mut queue, plain, linked, 3));
                             more = false;
@@ -241,6 +244,44 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn many_octets_are_given_away_and_few_are_copied() {
+        let by_reference = |written: usize, first: usize| {
+            let mut queue = SendQueue::default();
+            write(&mut queue, written / 2, 0, 1);
+            queue.take_into(first, &mut Output::default());
+            let rest = queue.len();
+            queue.take_into(rest, &mut Output::default())
+        };
+        assert_eq!(by_reference(FREEZE_FROM - 2, 0), 0);
+        assert_eq!(by_reference(FREEZE_FROM, 0), FREEZE_FROM);
+        // What has left before does not count.
+        assert_eq!(by_reference(FREEZE_FROM - 2, 4), 0);
+        // A first take of nothing has already given all away, in parts that are linked if they are worth it.
+        assert_eq!(by_reference(FREEZE_FROM, 4), FREEZE_FROM - 4);
+    }
+
+    #[test]
+    fn a_write_that_is_taken_back_leaves_no_trace() {
+        let mut queue = SendQueue::default();
+        let expected = write(&mut queue, 5, LINK_FROM, 1);
+        let mark = queue.mark();
+        let (bytes, links) = queue.buffers();
+        bytes.extend_from_slice(b"unsent");
+        links.push_back((bytes.len(), Bytes::from_static(b"unsent")));
+        queue.roll_back(mark);
+        let mut output = Output::default();
+        let header_at = output.reserve_header();
+        let linked = queue.take_into(expected.len(), &mut output);
+        output.seal_data(header_at, crate::StreamId::new(1), expected.len(), linked);
+        assert_eq!(gather(&output)[9..], expected);
+        assert!(queue.0.is_none());
+        // The first write of all, too.
+        queue.buffers().0.extend_from_slice(b"unsent");
+        queue.roll_back((0, 0));
+        assert!(queue.0.is_none());
     }
 
     #[test]
