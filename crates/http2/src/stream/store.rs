@@ -380,6 +380,64 @@ mod tests {
     }
 
     #[test]
+    fn streams_come_and_go() {
+        let mut store = Store::new(1, Ledger::default());
+        assert!(store.is_empty());
+        let ids = [1, 3, 5].map(StreamId::new);
+        let keys = ids.map(|id| store.insert(id, (SendHalf::Open, RecvHalf::Open), 10, 20));
+        assert_eq!((store.len(), store.is_empty()), (3, false));
+        store.remove(keys[1]);
+        assert_eq!((store.len(), store.find(ids[1])), (2, None));
+        let mut live: Vec<_> = store.iter_mut().map(|(key, stream)| (key, stream.id)).collect();
+        live.sort_by_key(|(_, id)| *id);
+        assert_eq!(live, [(keys[0], ids[0]), (keys[2], ids[2])]);
+        // While a stream is open, nothing is given back.
+        store.trim();
+        assert!(store.get(keys[2]).is_some() && store.find(ids[2]).is_some());
+        store.clear();
+        assert_eq!((store.len(), store.find(ids[0]), store.get(keys[0]).is_none()), (0, None, true));
+        store.trim();
+        assert_eq!((store.entries.capacity(), store.ids.slots.capacity()), (0, 0));
+    }
+
+    #[test]
+    fn a_stream_is_closed_when_both_halves_have_ended() {
+        let mut store = Store::new(1, Ledger::default());
+        for (number, (send, recv, closed)) in [
+            (SendHalf::Open, RecvHalf::Open, false),
+            (SendHalf::Ended, RecvHalf::Open, false),
+            (SendHalf::Open, RecvHalf::Ended, false),
+            (SendHalf::Ending, RecvHalf::Ended, false),
+            (SendHalf::Ended, RecvHalf::Ended, true),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let key = store.insert(StreamId::new(2 * number as u32 + 1), (send, recv), 0, 0);
+            assert_eq!(store.get(key).map(Stream::is_closed), Some(closed), "{send:?} {recv:?}");
+        }
+    }
+
+    #[test]
+    fn the_map_is_at_most_half_full_and_seeds_move_its_entries() {
+        let homes = |seed: u64| {
+            let mut map = IdMap::new(seed);
+            for number in 0..100 {
+                map.insert(StreamId::new(2 * number + 1), number);
+                let (len, slots) = (map.len, map.slots.len());
+                assert!(2 * len <= slots && slots <= 8.max(4 * len), "{len} in {slots}");
+            }
+            (0..100).map(|number| map.home(StreamId::new(2 * number + 1))).collect::<Vec<_>>()
+        };
+        let all: Vec<_> = [0, 0x1234_5678, u64::MAX].map(homes).into();
+        for homes in &all {
+            let distinct: std::collections::BTreeSet<_> = homes.iter().collect();
+            assert!(distinct.len() > 50, "{} places for 100 ids", distinct.len());
+        }
+        assert!(all[0] != all[1] && all[1] != all[2]);
+    }
+
+    #[test]
     fn an_open_stream_stays_small() {
         assert!(size_of::<Stream>() <= 96, "{}", size_of::<Stream>());
     }
