@@ -27,6 +27,10 @@ const QUIET: Duration = Duration::from_secs(10);
 const AFTERMATH: Duration = Duration::from_secs(4);
 /// What is left of a quiet time then.
 const UNDISTURBED: Duration = Duration::from_secs(6);
+/// A pause that means that the machine is busy with other things.
+const STARVED: Duration = Duration::from_secs(1);
+/// How long a connection waits for its peer's first words, and some.
+const SILENCE: Duration = Duration::from_secs(15);
 /// No call takes longer, whatever happens to its connection: the longest stall and the load are far below.
 const LONGEST: Duration = Duration::from_mins(1);
 
@@ -70,8 +74,11 @@ pub(crate) async fn run(plan: &Plan) -> Result<()> {
     }
     drop(channels);
 
-    let end = Instant::now() + Duration::from_secs(plan.seconds);
-    while Instant::now() < end {
+    let mut looked = Instant::now();
+    let end = looked + Duration::from_secs(plan.seconds);
+    while looked < end {
+        clock.note_pause(looked.elapsed());
+        looked = Instant::now();
         faults.quiet.store(clock.is_quiet(), Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(50)).await;
         if let Some(ended) = callers.try_join_next() {
@@ -102,11 +109,27 @@ pub(crate) async fn run(plan: &Plan) -> Result<()> {
 /// Which part of the turn of noise and quiet it is.
 struct Phases {
     began: Instant,
+    /// When the machine last had no time for us, in milliseconds since `began`.
+    starved_at: AtomicU64,
 }
 
 impl Phases {
     fn new() -> Self {
-        Phases { began: Instant::now() }
+        Phases { began: Instant::now(), starved_at: AtomicU64::new(0) }
+    }
+
+    /// A task that wanted to run every 50 ms has not for so long. What the timers of a process say that gets no
+    /// processor is nobody's fault.
+    fn note_pause(&self, pause: Duration) {
+        if pause > STARVED {
+            self.starved_at.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the timeouts of connections could run out for want of a processor.
+    fn is_starved(&self) -> bool {
+        let at = Duration::from_millis(self.starved_at.load(Ordering::Relaxed));
+        !at.is_zero() && self.began.elapsed().saturating_sub(at) < SILENCE
     }
 
     fn in_turn(&self) -> Duration {
@@ -120,7 +143,7 @@ impl Phases {
 
     /// A call that begins now must not notice anything, if it ends while it is quiet.
     fn is_undisturbed(&self) -> bool {
-        self.in_turn() >= NOISY + AFTERMATH
+        self.in_turn() >= NOISY + AFTERMATH && !self.is_starved()
     }
 }
 
@@ -164,7 +187,7 @@ async fn caller(client: pb::soak::SoakClient, ends: &Ends, clock: &Phases, numbe
                 tokio::time::timeout(LONGEST, call).await.with_context(|| format!("shape {shape} hangs"))?
             }
         };
-        let clean = clean && begun.elapsed() < UNDISTURBED && clock.is_quiet();
+        let clean = clean && begun.elapsed() < UNDISTURBED && clock.is_quiet() && !clock.is_starved();
         match outcome {
             Ok(()) => {
                 add(&tally.answered);
