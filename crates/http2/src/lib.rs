@@ -42,6 +42,7 @@ mod connection;
 mod error;
 mod flow;
 mod head;
+mod limit_config;
 mod limits;
 mod memo;
 mod output;
@@ -51,13 +52,14 @@ mod stream;
 pub use self::{
     budget::WindowBudget,
     connection::{
-        AdaptiveWindows, Config, Connection, Counters, DataWrite, Event, Initiator, Keepalive, LimitConfig,
-        PingPolicy, Progress, Rate, Role,
+        AdaptiveWindows, Config, Connection, Counters, DataWrite, Event, Initiator, Keepalive, PingPolicy,
+        Progress, Role,
     },
     error::{Blame, ConnectionError, OpenError, StreamError},
     error_code::ErrorCode,
     head::Head,
     hpack::{CachedBlock, Field},
+    limit_config::{LimitConfig, Rate},
     stream::StreamKey,
     stream_id::StreamId,
 };

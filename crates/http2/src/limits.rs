@@ -5,9 +5,8 @@
 
 use std::time::Instant;
 
-use crate::ErrorCode;
-use crate::connection::{LimitConfig, Rate};
 use crate::error::{Blame, ConnectionError};
+use crate::{ErrorCode, LimitConfig, Rate};
 
 /// The limits of one connection and how far each is used.
 // [9113-10.5-1]

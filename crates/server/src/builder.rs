@@ -17,11 +17,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::connection::Shared;
-#[cfg(feature = "tls")]
-use crate::listen::Secure;
 use crate::listen::{Acceptor, ShutdownReport};
 use crate::options::{Execution, Options};
 use crate::router::Router;
+#[cfg(feature = "tls")]
+use crate::secure::Secure;
 use crate::service::Service;
 
 /// A gRPC server: services, settings, and where it listens.

@@ -13,6 +13,7 @@ mod connection;
 mod listen;
 mod options;
 mod router;
+mod secure;
 pub mod service;
 
 pub use peregrine_http2::{

@@ -6,7 +6,7 @@ use std::time::Duration;
 use peregrine_core::Observe;
 use peregrine_http2::{AdaptiveWindows, Config, Keepalive, Rate, WindowBudget};
 
-use crate::listen::Secure;
+use crate::secure::Secure;
 
 /// Settings of a server, read once when it starts.
 #[derive(Clone, Debug)]

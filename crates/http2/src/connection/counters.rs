@@ -1,7 +1,7 @@
 //! How often a peer was stopped, refused or given up on, by name. Counted by the rest of `connection`, read by
 //! whoever reports on connections.
 
-/// What is counted: the limits of [`LimitConfig`](super::LimitConfig) by their names, and what else is refused or
+/// What is counted: the limits of [`LimitConfig`](crate::LimitConfig) by their names, and what else is refused or
 /// given up on.
 const NAMES: [&str; 18] = [
     "resets_received",

@@ -30,7 +30,7 @@ use std::time::Instant;
 
 pub use self::adaptive::AdaptiveWindows;
 use self::adaptive::Path;
-pub use self::config::{Config, LimitConfig, Rate, Role};
+pub use self::config::{Config, Role};
 pub use self::counters::Counters;
 pub use self::data_write::DataWrite;
 pub use self::event::{Event, Initiator, Progress};

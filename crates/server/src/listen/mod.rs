@@ -3,8 +3,8 @@
 mod accept_rate;
 mod opening;
 mod pending;
+mod protection;
 mod registry;
-mod secure;
 mod shutdown;
 
 use std::future::{Future, poll_fn};
@@ -27,7 +27,6 @@ use self::accept_rate::AcceptRate;
 use self::opening::Opening;
 use self::pending::PendingList;
 use self::registry::Registry;
-pub(crate) use self::secure::Secure;
 pub use self::shutdown::ShutdownReport;
 use crate::call::mailbox::Mailbox;
 use crate::connection::{Serving, Shared};
@@ -161,7 +160,7 @@ impl Acceptor {
             let secure = secure.clone();
             self.tasks.spawn(async move {
                 let _entry = entry;
-                secure.serve(io, opening, serving).await;
+                protection::serve(secure, io, opening, serving).await;
             })
         } else {
             self.tasks.spawn(async move {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::scripted::Scripted;
 use super::{REQUEST, RESPONSE, fields};
-use crate::connection::{Config, LimitConfig};
+use crate::LimitConfig;
+use crate::connection::Config;
 use crate::{Blame, ConnectionError, ErrorCode};
 
 /// A server without a policy for PING of its own, which would be the first to act.
