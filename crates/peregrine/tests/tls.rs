@@ -398,6 +398,37 @@ fn a_cut_without_close_notify_between_calls_is_a_clean_end() {
 }
 
 #[test]
+fn a_client_that_stops_reading_does_not_keep_its_connection_from_closing() {
+    // wire-rules 77, http2-abuse 16: the reply and the goodbye lie in TLS's buffer, and the engine has no output left
+    virtual_time(async {
+        let stage = Stage::new();
+        let served = serve(stage.server().max_connection_age(Duration::from_mins(1)));
+        let (near, middle) = pipe();
+        let server = served.connect();
+        server.set_capacity(1_000);
+        let (mut from_client, mut to_client) = tokio::io::split(middle);
+        let (mut from_server, mut to_server) = tokio::io::split(server);
+        tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
+        let reading = tokio::spawn(async move {
+            let _end = tokio::io::copy(&mut from_server, &mut to_client).await;
+        });
+        let channel = stage.channel(near).connect().await.unwrap();
+        assert_eq!(echo(&channel, 10).await.unwrap(), 10);
+        // From now on nothing is read of what the server says. Its side of the pipe stays open.
+        reading.abort();
+        let call = tokio::spawn({
+            let channel = channel.clone();
+            async move { echo(&channel, 20_000).await }
+        });
+        tokio::time::sleep(Duration::from_mins(10)).await;
+        let heard = stage.recorder.take();
+        assert!(heard.last().unwrap().starts_with("1 closed, Local:"), "{heard:?}");
+        call.abort();
+        end(served, channel).await;
+    });
+}
+
+#[test]
 fn an_open_handshake_costs_the_others_nothing_even_when_the_list_is_full() {
     // http2-abuse 42: the oldest is cut, so a full list of silent clients locks nobody out
     virtual_time(async {

@@ -108,6 +108,8 @@ pub struct Connection {
     recv_window_size: u32,
 
     output: Output,
+    /// The byte stream has taken output that it has not passed on.
+    held_back: bool,
     events: VecDeque<Event<'static>>,
     /// Streams whose own queue has room and which wait for the output to have some.
     writable_later: Vec<StreamKey>,
@@ -169,6 +171,7 @@ impl Connection {
             // Until the peer acknowledges our SETTINGS it may still go by the default, if that allows more.
             recv_window_size: config.initial_window_size.max(DEFAULT_WINDOW_SIZE),
             output: Output::default(),
+            held_back: false,
             events: VecDeque::new(),
             writable_later: Vec::new(),
             relief_wanted: false,
@@ -209,6 +212,14 @@ impl Connection {
     pub fn advance_output(&mut self, written: usize) {
         self.output.advance(written);
         self.on_output_taken();
+    }
+
+    /// Tells whether the byte stream holds octets back that it took, as an encrypting one does while its socket is
+    /// full. Until they have left, the peer is watched as if they were output still
+    /// ([`write_stall_timeout`](Config::write_stall_timeout)).
+    #[inline]
+    pub fn set_held_back(&mut self, held_back: bool) {
+        self.held_back = held_back;
     }
 
     /// Octets of output not yet taken.

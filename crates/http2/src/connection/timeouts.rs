@@ -99,11 +99,7 @@ impl Connection {
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
         // Output that is there before waiting is output that the socket did not take.
-        if !self.output.is_empty() && self.write_watch_due() {
-            Some(self.received_at)
-        } else {
-            self.timers.next()
-        }
+        if self.write_watch_due() { Some(self.received_at) } else { self.timers.next() }
     }
 
     /// To be called when [`next_timeout`](Self::next_timeout) has passed.
@@ -120,7 +116,7 @@ impl Connection {
                 self.on_timer(timer, now).map_err(|error| self.fail(error))?;
             }
         }
-        if !self.output.is_empty() && self.write_watch_due() {
+        if self.write_watch_due() {
             self.watch_writes(now);
         }
         Ok(())
@@ -256,7 +252,8 @@ impl Connection {
 
     #[inline]
     fn write_watch_due(&self) -> bool {
-        !self.timers.is_set(Timer::WriteStall)
+        (!self.output.is_empty() || self.held_back)
+            && !self.timers.is_set(Timer::WriteStall)
             && self.config.write_stall_timeout.is_some()
             && self.phase != Phase::Over
     }
@@ -272,7 +269,7 @@ impl Connection {
 
     /// Gives up on a peer that does not read (bug-reports 66, http2-abuse 16).
     fn look_at_writes(&mut self, now: Instant) -> Result<(), ConnectionError> {
-        if self.output.is_empty() {
+        if self.output.is_empty() && !self.held_back {
             return Ok(());
         }
         let taken = self.output.taken();

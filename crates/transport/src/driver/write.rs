@@ -36,7 +36,9 @@ pub fn poll_write_output<IO: AsyncWrite>(
         }
         connection.advance_output(written);
     }
-    io.poll_flush(cx)
+    let flushed = io.poll_flush(cx);
+    connection.set_held_back(flushed.is_pending());
+    flushed
 }
 
 /// Sends what is left, closes our side, and reads until the peer has closed its own or a bound is reached.

@@ -184,6 +184,24 @@ fn a_peer_that_takes_no_output_is_given_up_on() {
 }
 
 #[test]
+fn what_an_encrypting_stream_holds_back_is_watched_like_output() {
+    // http2-abuse 16, wire-rules 77: the reply is in the stream's own buffer, where no timer of ours saw it
+    let mut scripted = server(|config| config.write_stall_timeout = Some(80 * SECOND));
+    let key = scripted.request(1, true);
+    scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
+    scripted.written();
+    scripted.connection.set_held_back(true);
+    scripted.live(60 * SECOND).unwrap();
+    scripted.connection.set_held_back(false);
+    scripted.live(60 * MINUTE).unwrap();
+    scripted.connection.set_held_back(true);
+    scripted.live(79 * SECOND).unwrap();
+    let stuck = scripted.live(12 * SECOND).unwrap_err();
+    assert_eq!((stuck.reason(), stuck.blame()), ("the peer does not read", Blame::Timeout));
+    assert_eq!(scripted.connection.next_timeout(), None);
+}
+
+#[test]
 fn a_peer_that_floods_without_reading_is_given_up_on_all_the_same() {
     let mut scripted = server(|config| config.write_stall_timeout = Some(80 * SECOND));
     scripted.request(1, false);
