@@ -43,8 +43,17 @@ impl Serving {
         inbox: Option<Arc<SharedInbox>>,
     ) {
         call.state = CallState::PutOff { body, inbox };
-        self.put_off.push_back(call.key);
+        let key = call.key;
         self.insert_call(call);
+        // Calls that were reset meanwhile leave their keys behind: a client that opens and resets while it does not
+        // read must not fill memory with those either.
+        if self.put_off.len() > 2 * self.calls.len() {
+            let calls = &self.calls;
+            self.put_off.retain(|key| {
+                calls.get(key.index()).is_some_and(|call| call.as_ref().is_some_and(|call| call.key == *key))
+            });
+        }
+        self.put_off.push_back(key);
         self.observe_limit("queued_replies", 1);
     }
 

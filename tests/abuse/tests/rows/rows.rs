@@ -6,13 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use peregrine_codec::{BuffaCodec, ProstCodec};
 use peregrine_core::{Codec, DecodeLimits, Payload};
-use peregrine_http2::frame::{Frame, Headers, Setting, Settings};
+use peregrine_http2::frame::{Frame, Headers, RstStream, Setting, Settings};
 use peregrine_http2::{ErrorCode, StreamId};
 use peregrine_server::Server;
 use peregrine_testkit::peer::{Ending, PREFACE, data_frame, message, request_head};
 use peregrine_testkit::service::{BIDI, SERVER_STREAM, UNARY};
 use peregrine_testkit::{
-    Journal, Peer, PeerConfig, Received, Reply, Served, TestService, serve, settle, virtual_time,
+    CountingAllocator, Journal, Peer, PeerConfig, Received, Reply, Served, TestService, serve, settle,
+    virtual_time,
 };
 
 /// A server with the test service, and what its handlers did.
@@ -488,8 +489,7 @@ fn abuse_00_late_signs_of_a_reset_call_do_not_reach_its_successor() {
                 let script = [("script", "yield; send stale; yield; yield; send stale; gate")];
                 let first = peer.request(BIDI, &script, &message(b"x"), false).await;
                 let mut bytes = Vec::new();
-                peregrine_http2::frame::RstStream { stream: first, code: ErrorCode::CANCEL }
-                    .encode(&mut bytes);
+                RstStream { stream: first, code: ErrorCode::CANCEL }.encode(&mut bytes);
                 if round % 2 == 0 {
                     settle().await;
                 }
@@ -554,5 +554,43 @@ fn abuse_16_a_producer_waits_for_its_reader() {
             assert!(!matches!(frame, Received::GoAway { .. }));
         }
         served.finish([peer]).await;
+    });
+}
+
+// Of this design alone: calls that are put off while replies pile up, each reset before it begins.
+#[test]
+fn abuse_00_calls_that_are_put_off_and_reset_leave_nothing_behind() {
+    virtual_time(async {
+        let (server, journal) = server();
+        let served = serve(server.max_queued_replies(100_000));
+        let mut peer = served.peer().await;
+        peer.io().set_capacity(1_000);
+        for _ in 0..12 {
+            peer.request(UNARY, &[("script", "many 1 50000")], &message(b""), true).await;
+            settle().await;
+        }
+        let started = journal.counts().started;
+        let (mut live, mut next) = (0, 101);
+        for round in 0..40 {
+            for _ in 0..500 {
+                // The peer's own books would count every request.
+                let (stream, mut bytes) = (StreamId::new(next), Vec::new());
+                next += 2;
+                peer.encode_headers(stream, &request_head(UNARY), false, &mut bytes);
+                data_frame(stream, &message(b""), true).encode(&mut bytes);
+                RstStream { stream, code: ErrorCode::CANCEL }.encode(&mut bytes);
+                peer.send_bytes(&bytes).await;
+            }
+            // As fast as resets are forgiven, and always reading a little.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if round == 4 {
+                live = CountingAllocator::thread_live_bytes();
+            }
+        }
+        assert_eq!(journal.counts().started, started, "nothing began meanwhile");
+        let grown = CountingAllocator::thread_live_bytes() - live;
+        assert!(grown < 32 * 1_024, "{grown} bytes more after 17,500 calls that are gone");
+        drop(peer);
+        served.finish([]).await;
     });
 }
