@@ -11,7 +11,6 @@ use peregrine_http2::{ErrorCode, Event, Head, StreamKey};
 
 use super::Serving;
 use super::call::{Call, CallState};
-use super::slow_request::LOOKS;
 use crate::call::request_head::{Refusal, RequestHead};
 
 impl Serving {
@@ -105,7 +104,7 @@ impl Serving {
             self.start_unary(call, &[]);
         } else {
             if self.receive_look.is_none() {
-                self.receive_look = shared.options.receive_timeout.map(|timeout| now + timeout / LOOKS);
+                self.receive_look = self.next_look(now);
             }
             self.insert_call(call);
         }

@@ -6,12 +6,13 @@
 use std::time::Instant;
 
 use peregrine_core::Status;
+use peregrine_core::deadline::deadline_after;
 
 use super::Serving;
 use super::call::CallState;
 
 /// How many looks make up the timeout.
-pub(super) const LOOKS: u32 = 4;
+const LOOKS: u32 = 4;
 
 impl Serving {
     /// Ends what has taken too long. Looks again later if anything is still incomplete.
@@ -34,6 +35,11 @@ impl Serving {
             let text = format!("the request was not complete after {timeout:?}");
             self.fail(key, Status::deadline_exceeded(text));
         }
-        self.receive_look = waits.then(|| now + timeout / LOOKS);
+        self.receive_look = if waits { self.next_look(now) } else { None };
+    }
+
+    /// When to look next; never where that is beyond what the clock can say.
+    pub(super) fn next_look(&self, now: Instant) -> Option<Instant> {
+        deadline_after(now, self.shared.options.receive_timeout? / LOOKS)
     }
 }

@@ -34,6 +34,9 @@ use crate::connection::{Serving, Shared};
 /// Pause after the system ran out of descriptors or memory; the backlog keeps what waits.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
+/// Longer than any server runs: `Duration::MAX`, which users write for that, can be added to no instant.
+const FOR_EVER: Duration = Duration::from_hours(100 * 365 * 24);
+
 /// A server's running connections.
 pub(crate) struct Acceptor {
     shared: Arc<Shared>,
@@ -145,7 +148,7 @@ impl Acceptor {
         let mailbox = Arc::new(Mailbox::default());
         let entry = self.registry.add(&mailbox);
         let cut_calls = Arc::clone(&self.cut_calls);
-        let deadline = now + self.shared.options.handshake_timeout;
+        let deadline = now + self.shared.options.handshake_timeout.min(FOR_EVER);
         let (pending, cut) = self.pending.add(&peer);
         if let Some(peer) = cut {
             self.shared.observe_limit("pending_handshakes", &peer);
@@ -214,7 +217,7 @@ async fn after<T>(wait: Duration, future: impl Future<Output = T>) -> T {
 /// `age`, up to a tenth shorter or longer, so that connections that began together do not end together (gRFC A9).
 fn with_jitter(age: Duration, random: u64) -> Duration {
     let share = random as f64 / u64::MAX as f64;
-    age.mul_f64(0.9 + 0.2 * share)
+    age.min(FOR_EVER).mul_f64(0.9 + 0.2 * share)
 }
 
 #[cfg(test)]
@@ -226,5 +229,6 @@ mod tests {
         let age = Duration::from_secs(100);
         assert_eq!(with_jitter(age, 0), Duration::from_secs(90));
         assert_eq!(with_jitter(age, u64::MAX), Duration::from_secs(110));
+        assert!(with_jitter(Duration::MAX, u64::MAX) > FOR_EVER);
     }
 }

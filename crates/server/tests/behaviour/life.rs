@@ -217,3 +217,34 @@ fn settings_that_are_never_acknowledged_close_the_connection() {
         served.finish([peer]).await;
     });
 }
+
+// A time that no clock will show is what users write for "never".
+#[test]
+fn times_beyond_all_clocks_mean_for_ever() {
+    in_each_mode(async |stage: Stage| {
+        let keepalive = Keepalive { interval: Duration::MAX, timeout: Duration::MAX, without_streams: true };
+        let served = serve(
+            stage
+                .server()
+                .handshake_timeout(Duration::MAX)
+                .max_connection_age(Duration::MAX)
+                .max_connection_age_grace(Duration::MAX)
+                .max_connection_idle(Duration::MAX)
+                .write_stall_timeout(Duration::MAX)
+                .stream_stall_timeout(Duration::MAX)
+                .settings_timeout(Duration::MAX)
+                .receive_timeout(Duration::MAX)
+                .ping_policy(PingPolicy { min_interval: Duration::MAX, without_streams: true })
+                .keepalive(keepalive),
+        );
+        let mut peer = served.peer_with(PeerConfig::with_stream_window(0)).await;
+        // In two pieces, so that it is waited for, and with a reply that waits.
+        let stream = peer.request(UNARY, &[], b"\0", false).await;
+        sleep(seconds(600)).await;
+        peer.data(stream, &message(b"x")[1..], true).await;
+        sleep(seconds(600)).await;
+        peer.give_window(stream, 1000).await;
+        assert_eq!(peer.reply(stream).await.texts(), ["x"]);
+        served.finish([peer]).await;
+    });
+}
