@@ -225,8 +225,12 @@ impl State {
                 }
             }
             Event::GoAway { last_stream, code, debug } => {
-                // Once a connection, however often it is said.
-                if code == ErrorCode::ENHANCE_YOUR_CALM && debug == TOO_MANY_PINGS && self.go_away.is_none() {
+                // Once a connection, however often it is said; a graceful goodbye may have come before.
+                let complained = |go_away: &GoAway| go_away.code == ErrorCode::ENHANCE_YOUR_CALM;
+                if code == ErrorCode::ENHANCE_YOUR_CALM
+                    && debug == TOO_MANY_PINGS
+                    && !self.go_away.as_ref().is_some_and(complained)
+                {
                     self.keepalive.double();
                 }
                 let debug = debug[..debug.len().min(DEBUG_SHOWN)].escape_ascii().to_string();
