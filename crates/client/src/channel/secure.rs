@@ -79,7 +79,7 @@ impl Secure {
         Ok(self)
     }
 
-    #[expect(clippy::unused_async, clippy::unused_self, reason = "the same face as with TLS")]
+    #[expect(clippy::unused_async, reason = "the same face as with TLS")]
     pub(super) async fn secure(
         &self,
         opened: Opened,
