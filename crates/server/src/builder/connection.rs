@@ -116,7 +116,8 @@ impl Server {
     }
     /// How long the message of a unary or server-streaming request may take to arrive, from its head to its last byte;
     /// what trickles in longer ends DEADLINE_EXCEEDED and is counted as `slow_request` (http2-abuse 39). Noticed up to
-    /// a quarter late. Default: 10 minutes. A call's own deadline ends it earlier.
+    /// a quarter late. A request that is no gRPC is refused then at the latest. Default: 10 minutes. A call's own
+    /// deadline ends it earlier.
     #[must_use]
     pub fn receive_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.options.receive_timeout = timeout.into();

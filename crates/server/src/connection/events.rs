@@ -11,6 +11,7 @@ use peregrine_http2::{ErrorCode, Event, Head, StreamKey};
 
 use super::Serving;
 use super::call::{Call, CallState};
+use super::slow_request::Refused;
 use crate::call::request_head::{Refusal, RequestHead};
 
 impl Serving {
@@ -28,14 +29,14 @@ impl Serving {
                 if self.call_mut(stream).is_some() {
                     self.fail(stream, status);
                 } else {
-                    self.refused.retain(|(refused, _)| *refused != stream);
+                    self.refused.retain(|refused| refused.stream != stream);
                     self.wire().refuse(stream, 431, &status, None);
                 }
             }
             // wire-rules 74: whatever the call holds is dropped at once.
             Event::Reset { stream, .. } | Event::Refused { stream } => match self.take_call(stream) {
                 Some(call) => Self::cancel(call),
-                None => self.refused.retain(|(refused, _)| *refused != stream),
+                None => self.refused.retain(|refused| refused.stream != stream),
             },
             Event::Writable { stream } => self.on_writable(stream),
             Event::Relieved => self.start_put_off(),
@@ -60,7 +61,8 @@ impl Serving {
             // What is no gRPC comes from ordinary HTTP clients, most of which look for an answer only once their
             // request is out; and what is wrong with the rest of it is then told as such.
             Err(refusal) if refusal.is_plain_http() && !end_stream => {
-                return self.refused.push((key, Arc::clone(head)));
+                self.watch_requests(now);
+                return self.refused.push(Refused { stream: key, head: Arc::clone(head), looks: 0 });
             }
             Err(refusal) => return self.refuse(key, refusal),
         };
@@ -103,9 +105,7 @@ impl Serving {
             call.state = CallState::Draining;
             self.start_unary(call, &[]);
         } else {
-            if self.receive_look.is_none() {
-                self.receive_look = self.next_look(now);
-            }
+            self.watch_requests(now);
             self.insert_call(call);
         }
     }
@@ -174,9 +174,9 @@ impl Serving {
     }
 
     /// A request that waited for its end to be refused, if it is one.
-    fn answer_refused(&mut self, key: StreamKey) {
-        let Some(place) = self.refused.iter().position(|(refused, _)| *refused == key) else { return };
-        let (_, head) = self.refused.swap_remove(place);
+    pub(super) fn answer_refused(&mut self, key: StreamKey) {
+        let Some(place) = self.refused.iter().position(|refused| refused.stream == key) else { return };
+        let Refused { head, .. } = self.refused.swap_remove(place);
         let shared = Arc::clone(&self.shared);
         if let Err(refusal) = &head.attachment(|head| RequestHead::parse(head, &shared.router)).route {
             self.refuse(key, refusal);

@@ -26,13 +26,14 @@ use std::time::Instant;
 
 use peregrine_core::DecodeLimits;
 use peregrine_core::observe::{ConnectionEvent, ConnectionInfo, EndedBy};
-use peregrine_http2::{Connection, Event, Head, StreamKey};
+use peregrine_http2::{Connection, Event, StreamKey};
 use peregrine_transport::driver::{Closed, Endpoint};
 
 use self::call::{Call, SpareSlots};
 use self::deadlines::Deadlines;
 use self::handlers::Orphans;
 use self::observed::Told;
+use self::slow_request::Refused;
 use crate::call::mailbox::{CallWaker, Mail, Mailbox};
 use crate::call::wire::Wire;
 use crate::options::Options;
@@ -66,7 +67,7 @@ pub(crate) struct Serving {
     /// Calls that have not begun because of the backlog, and some that are gone.
     put_off: VecDeque<StreamKey>,
     /// Requests that are no gRPC at all, until they have been read to their end; as many as there are streams.
-    refused: Vec<(StreamKey, Arc<Head>)>,
+    refused: Vec<Refused>,
     mailbox: Arc<Mailbox>,
     mail: Mail,
     /// Calls that were not answered to their end because their connection was cut, on all connections.

@@ -149,6 +149,31 @@ fn a_request_that_trickles_in_ends() {
     });
 }
 
+// http2-abuse 39: the same from a client that does not even speak gRPC.
+#[test]
+fn a_request_that_is_no_grpc_and_has_no_end_is_answered_all_the_same() {
+    in_each_mode(async |stage: Stage| {
+        let recorder = Recorder::default();
+        let served = serve(stage.server().receive_timeout(Duration::from_secs(40)).observe(recorder.clone()));
+        let mut peer = served.peer().await;
+        recorder.take();
+        let begun = Instant::now();
+        let stream = peer.open();
+        let head =
+            [(":method", "POST"), (":scheme", "http"), (":path", "/x"), ("content-type", "text/plain")];
+        peer.headers(stream, &head, false).await;
+        for _ in 0..39 {
+            sleep(Duration::from_secs(1)).await;
+            peer.data(stream, b"x", false).await;
+        }
+        assert_eq!(recorder.take(), [""; 0], "it has its time");
+        assert_eq!(peer.reply(stream).await.http_status(), 415);
+        assert!((40..=50).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+        assert_eq!(recorder.take(), ["limit slow_request x1"]);
+        served.finish([peer]).await;
+    });
+}
+
 // A quiet connection does not wake up for requests that are not there.
 #[test]
 fn nothing_is_looked_for_once_every_request_is_whole() {
