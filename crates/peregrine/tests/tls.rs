@@ -446,3 +446,47 @@ fn an_open_handshake_costs_the_others_nothing_even_when_the_list_is_full() {
         end(served, channel).await;
     });
 }
+
+/// A TLS record.
+fn record(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let [high, low] = u16::try_from(payload.len()).unwrap().to_be_bytes();
+    [&[kind, 3, 3, high, low], payload].concat()
+}
+
+#[test]
+fn a_first_message_without_end_is_not_collected() {
+    // http2-abuse 44
+    let begin = [&[1, 0xff, 0xff, 0xff, 3, 3][..], &[7; 10]].concat();
+    let attacks = [
+        ("one of 16 MiB in the largest records", record(22, &begin), record(22, &[7; 16_384])),
+        ("one of 16 MiB octet by octet", record(22, &begin), record(22, &[7])),
+        ("records with nothing in them", record(22, &begin), record(22, &[])),
+        ("warnings", record(22, &begin[..1]), record(21, &[1, 0])),
+        ("changes of cipher", record(22, &begin[..1]), record(20, &[1])),
+    ];
+    virtual_time(async {
+        let stage = Stage::new();
+        let served = serve(stage.server().handshake_timeout(Duration::from_secs(3)));
+        for (what, first, again) in attacks {
+            let mut hostile = served.connect();
+            let mut sent = first.len();
+            hostile.write_all(&first).await.unwrap();
+            // What comes after the alert is read and dropped for a while, so that the alert is not lost.
+            while sent < 4 << 20 {
+                let write = tokio::time::timeout(Duration::from_secs(5), hostile.write_all(&again));
+                if !matches!(write.await, Ok(Ok(()))) {
+                    break;
+                }
+                sent += again.len();
+            }
+            assert!(sent <= 2 << 20, "{what}: {sent} bytes were taken");
+            let mut said = Vec::new();
+            // An alert, or nothing: the line may be cut.
+            let _ = hostile.read_to_end(&mut said).await;
+            assert!(said.len() <= 7, "{what}: {said:?}");
+        }
+        let channel = stage.channel(served.connect()).connect().await.unwrap();
+        assert_eq!(echo(&channel, 10).await.unwrap(), 10);
+        end(served, channel).await;
+    });
+}

@@ -43,6 +43,23 @@ impl Seen {
         self.read(peer, GLANCE).await;
     }
 
+    /// Reads up to the next DATA frame, or to the server's goodbye.
+    pub(crate) async fn next_data(&mut self, peer: &mut Peer<Line>) {
+        let before = self.data_frames;
+        while self.data_frames == before && !self.is_over() {
+            match tokio::time::timeout(PATIENCE, peer.frame()).await {
+                Ok(Some(frame)) => self.count(frame),
+                Ok(None) => self.closed = true,
+                Err(_nothing_comes) => return,
+            }
+        }
+    }
+
+    /// The server has said goodbye or has closed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.closed || self.go_away.is_some()
+    }
+
     /// Reads until the server has closed or has nothing more to say.
     pub async fn to_the_end(mut self, peer: &mut Peer<Line>) -> Self {
         self.read(peer, PATIENCE).await;

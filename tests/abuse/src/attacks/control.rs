@@ -167,25 +167,24 @@ pub const WINDOW_FLOOD: Attack = Attack {
     ..PINGS
 };
 
-/// The same with one frame a write, each waiting for what the server makes of it: at a thousand a second, an octet
-/// out for each frame in is what the client is owed, and less than it sends itself.
+/// The same with one frame a write, each as soon as the server has made a frame of the one before: those frames are
+/// no progress that would pay for the next.
 pub const WINDOW_DRIBBLE: Attack = Attack {
     row: 15,
     name: "WINDOW_UPDATE of 1 octet, one by one",
-    reply: "GOAWAY ENHANCE_YOUR_CALM|open; 5000 bytes in",
     run: |ground| {
         Box::pin(async {
             let mut peer = ground.peer_with(PeerConfig::with_stream_window(0)).await;
             let script = [("script", "many 640 16384")];
             let stream = peer.request(SERVER_STREAM, &script, &message(b""), true).await;
             let mut seen = Seen::default();
-            for _ in 0..5_000 {
+            for _ in 0..100_000 {
                 let mut bytes = Vec::new();
                 WindowUpdate { stream, increment: 1 }.encode(&mut bytes);
-                if peer.try_send_bytes(&bytes).await.is_err() || seen.closed {
+                if peer.try_send_bytes(&bytes).await.is_err() || seen.is_over() {
                     break;
                 }
-                seen.glance(&mut peer).await;
+                seen.next_data(&mut peer).await;
             }
             seen.to_the_end(&mut peer).await
         })

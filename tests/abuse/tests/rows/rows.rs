@@ -177,6 +177,7 @@ fn abuse_30_the_highest_stream_id_first() {
         let (last, code, _) = peer.expect_go_away().await;
         assert_eq!((last, code), (StreamId::MAX, ErrorCode::NO_ERROR));
         assert_eq!(peer.reply(StreamId::MAX).await.texts(), ["last"]);
+        peer.expect_closed().await;
         // A new connection is as good as ever.
         let mut next = served.peer().await;
         assert_eq!(next.call(UNARY, &[], b"on").await.texts(), ["on"]);
