@@ -1,6 +1,7 @@
 //! Our client and our server together: over sockets of each kind, on both runtimes, and through a change of servers.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use peregrine::rt::{bidi, client_streaming, server_streaming, unary};
 use peregrine::{BytesCodec, Channel, Code, MethodDescriptor, Request, Server, Status, iter};
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
-use peregrine_testkit::{Served, TestService, serve, virtual_time};
+use peregrine_testkit::{Journal, Served, TestService, serve, virtual_time};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 
@@ -142,5 +143,41 @@ fn servers_that_come_and_go_cost_no_call() {
             let report = stopped.await.unwrap();
             assert_eq!((report.cut_connections, report.cut_calls), (0, 0), "{report}");
         }
+    });
+}
+
+#[test]
+fn three_hundred_calls_in_one_burst_all_succeed_against_a_limit_of_a_hundred() {
+    // wire-rules 67, 82: the burst begins before there is a connection, and goes over one.
+    virtual_time(async {
+        let journal = Arc::new(Journal::default());
+        let service = TestService::new(Arc::clone(&journal));
+        let served = Arc::new(serve(Server::builder().max_concurrent_streams(100).add_service(service)));
+        let reached = Arc::clone(&served);
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&connections);
+        let channel = Channel::builder("test:1")
+            .connector(move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+                std::future::ready(Ok(reached.connect()))
+            })
+            .build()
+            .unwrap();
+        let mut calls = tokio::task::JoinSet::new();
+        for call in 0..300_u32 {
+            let channel = channel.clone();
+            calls.spawn(async move {
+                let message = Bytes::copy_from_slice(&call.to_be_bytes());
+                assert_eq!(echo(&channel, message.clone()).await.unwrap(), message);
+            });
+        }
+        calls.join_all().await;
+        let counts = journal.counts();
+        assert_eq!((counts.started, counts.ended), (300, 300), "each ran once");
+        drop(channel);
+        peregrine_testkit::settle().await;
+        let served = Arc::into_inner(served).expect("the channel has dropped its share");
+        served.finish([]).await;
+        assert_eq!(connections.load(Ordering::Relaxed), 1);
     });
 }

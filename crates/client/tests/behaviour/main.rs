@@ -4,8 +4,10 @@
 mod broken_connections;
 mod broken_streams;
 mod connections;
+mod floods;
 mod flow_control;
 mod life;
+mod reports;
 mod retries;
 mod streaming;
 mod unary;
