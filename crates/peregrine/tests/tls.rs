@@ -372,7 +372,7 @@ fn a_server_that_is_silent_in_the_handshake_is_given_up() {
 }
 
 #[test]
-fn a_cut_without_close_notify_between_calls_is_a_clean_end() {
+fn bug_67_a_cut_without_close_notify_between_calls_is_a_clean_end() {
     // bug-reports 67
     virtual_time(async {
         let stage = Stage::new();

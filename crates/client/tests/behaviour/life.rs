@@ -130,7 +130,7 @@ fn keepalive_is_not_more_often_than_every_ten_seconds() {
 }
 
 #[test]
-fn too_many_pings_doubles_the_interval_of_later_connections() {
+fn bug_61_too_many_pings_doubles_the_interval_of_later_connections() {
     // wire-rules 80, bug-reports 61
     virtual_time(async {
         let (builder, mut acceptor) = pair();

@@ -17,7 +17,7 @@ const fn seconds(count: u64) -> Duration {
 
 // wire-rules 78, bug-reports 63, 64
 #[test]
-fn a_client_that_answers_no_keepalive_ping_is_closed_and_its_calls_are_cancelled() {
+fn bug_63_64_a_client_that_answers_no_keepalive_ping_is_closed_with_its_calls() {
     in_each_mode(async |stage: Stage| {
         let keepalive = Keepalive { interval: seconds(5), timeout: seconds(2), without_streams: true };
         let recorder = Recorder::default();
@@ -42,7 +42,7 @@ fn a_client_that_answers_no_keepalive_ping_is_closed_and_its_calls_are_cancelled
 
 // wire-rules 78, bug-reports 62: its answers are no strikes either.
 #[test]
-fn a_client_that_answers_keepalive_pings_stays() {
+fn bug_62_a_client_that_answers_keepalive_pings_stays() {
     in_each_mode(async |stage: Stage| {
         let keepalive = Keepalive { interval: seconds(5), timeout: seconds(2), without_streams: true };
         let served = serve(stage.server().keepalive(keepalive));

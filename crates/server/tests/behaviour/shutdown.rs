@@ -233,7 +233,7 @@ fn a_client_that_does_not_speak_http2_is_closed_at_once() {
 
 // bug-reports 58, 66: nothing that a client does, or leaves, makes a shutdown longer than its grace.
 #[test]
-fn no_client_holds_a_shutdown_up_beyond_the_grace() {
+fn bug_58_66_no_client_holds_a_shutdown_up_beyond_the_grace() {
     in_each_mode(async |stage: Stage| {
         let served = serve(stage.server().shutdown_grace(Duration::from_secs(5)));
         // One that reads nothing while a large reply waits, one that answers no PING, one in the middle of a request,

@@ -171,7 +171,7 @@ fn age_is_kept_during_the_handshake() {
 }
 
 #[test]
-fn a_peer_that_takes_no_output_is_given_up_on() {
+fn bug_58_66_a_peer_that_takes_no_output_is_given_up_on() {
     // bug-reports 58, 66; http2-abuse 16: and nothing spins meanwhile
     let mut scripted = server(|config| config.write_stall_timeout = Some(80 * SECOND));
     let key = scripted.request(1, false);
@@ -249,7 +249,7 @@ fn output_that_leaves_at_once_starts_no_clock_that_could_be_late() {
 }
 
 #[test]
-fn a_silent_peer_is_asked_and_given_up_on() {
+fn bug_63_64_a_silent_peer_is_asked_and_given_up_on() {
     // wire-rules 78, bug-reports 63, 64: either side
     let keepalive = Keepalive { interval: 30 * SECOND, timeout: 20 * SECOND, without_streams: false };
     for role in [Role::Client, Role::Server] {
@@ -330,7 +330,7 @@ fn pings_between_messages_are_no_strikes() {
 }
 
 #[test]
-fn acknowledgements_of_pings_are_no_strikes() {
+fn bug_62_acknowledgements_of_pings_are_no_strikes() {
     // bug-reports 62: keepalive of a server whose client answers
     let keepalive = Keepalive { interval: SECOND, timeout: SECOND, without_streams: true };
     let mut scripted = server(|config| config.keepalive = Some(keepalive));
