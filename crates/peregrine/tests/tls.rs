@@ -205,6 +205,35 @@ fn certificates_that_do_not_fit_say_how() {
 }
 
 #[test]
+fn abuse_46_a_request_for_a_host_that_the_certificate_does_not_cover_is_misdirected() {
+    // http2-abuse 46, RFC 9113 9.1.1
+    virtual_time(async {
+        let stage = Stage::new();
+        let strict = plain_server().tls(stage.server_tls().refuse_foreign_authorities());
+        let served = serve(strict);
+        for own in [NAME, "server.test:443", "SERVER.test", "127.0.0.1:50051", "[::1]:50051"] {
+            let channel = stage.channel(served.connect()).authority(own).build().unwrap();
+            assert_eq!(echo(&channel, 1).await.unwrap(), 1, "{own}");
+        }
+        for foreign in ["other.test", "sub.server.test", "server.test.evil", "10.0.0.1:1", "[::2]"] {
+            let channel = stage.channel(served.connect()).authority(foreign).build().unwrap();
+            let status = echo(&channel, 1).await.unwrap_err();
+            assert_eq!(status.code(), peregrine::Code::FailedPrecondition, "{foreign}: {status}");
+            assert!(status.message().contains(foreign), "{status}");
+            // The answer is the call's; the connection serves whoever asks for the right host.
+            assert_eq!(echo(&channel, 1).await.unwrap_err().code(), peregrine::Code::FailedPrecondition);
+        }
+        assert!(served.stop().await.is_clean());
+
+        // Told nothing, a server answers to every name: balancers rewrite them.
+        let served = serve(stage.server());
+        let channel = stage.channel(served.connect()).authority("other.test").build().unwrap();
+        assert_eq!(echo(&channel, 1).await.unwrap(), 1);
+        end(served, channel).await;
+    });
+}
+
+#[test]
 fn files_that_hold_no_certificate_or_key_are_mistakes_of_the_caller() {
     let stage = Stage::new();
     let (one, other) = (stage.authority.issue(&[NAME]), stage.authority.issue(&[NAME]));

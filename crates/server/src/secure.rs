@@ -18,6 +18,18 @@ impl Secure {
         self.tls.is_some()
     }
 
+    /// Whether a request for `authority` may be served on a protected connection.
+    #[cfg(feature = "tls")]
+    pub(crate) fn serves(&self, authority: Option<&[u8]>) -> bool {
+        self.tls.as_ref().is_none_or(|tls| tls.serves(authority.unwrap_or_default()))
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[expect(clippy::unused_self, reason = "the same face as with TLS")]
+    pub(crate) fn serves(&self, _authority: Option<&[u8]>) -> bool {
+        true
+    }
+
     #[cfg(not(feature = "tls"))]
     #[expect(clippy::unused_self, reason = "the same face as with TLS")]
     pub(crate) fn is_tls(&self) -> bool {

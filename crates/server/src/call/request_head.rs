@@ -1,7 +1,8 @@
 //! What a request's header block says to a gRPC server, worked out once per distinct block.
 //!
 //! Peers repeat the same block call after call; the engine's memo hands out the same [`Head`], and with it the
-//! same [`RequestHead`]. Order of checks: HTTP method, content type, path, encoding, timeout (wire-rules R4);
+//! same [`RequestHead`]. Order of checks: HTTP method, content type, authority, path, encoding, timeout
+//! (wire-rules R4);
 //! one pass over the fields collects everything (wire-rules N3).
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use peregrine_http2::Head;
 
 use super::excerpt::shortened;
 use crate::router::{MethodIndex, Router};
+use crate::secure::Secure;
 
 /// A request head, understood.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ impl Refusal {
 }
 
 impl RequestHead {
-    pub(crate) fn parse(head: &Head, router: &Router) -> Self {
+    pub(crate) fn parse(head: &Head, router: &Router, secure: &Secure) -> Self {
         let mut collected = Collected::default();
         let mut metadata = MetadataMap::with_capacity(head.field_count(), head.list_size());
         let mut bad_metadata = None;
@@ -63,7 +65,7 @@ impl RequestHead {
                 bad_metadata = Some(error);
             }
         }
-        let route = check(head, router, &collected, bad_metadata.map(Status::from));
+        let route = check(head, router, secure, &collected, bad_metadata.map(Status::from));
         let timeout = match collected.timeout {
             Some(Ok(timeout)) => Some(timeout),
             _ => None,
@@ -79,6 +81,7 @@ struct Collected<'a> {
     encoding: Option<&'a [u8]>,
     repeated_encoding: bool,
     timeout: Option<Result<Duration, Status>>,
+    host: Option<&'a [u8]>,
 }
 
 impl<'a> Collected<'a> {
@@ -93,7 +96,8 @@ impl<'a> Collected<'a> {
             }
             // The engine lets one `host` through, which `:authority` outranks (wire-rules 11).
             // [9113-8.3.1-1]
-            b"host" | b"te" | b"grpc-accept-encoding" | b"grpc-message-type" => {}
+            b"host" => self.host = Some(value),
+            b"te" | b"grpc-accept-encoding" | b"grpc-message-type" => {}
             _ => return false,
         }
         true
@@ -103,6 +107,7 @@ impl<'a> Collected<'a> {
 fn check(
     head: &Head,
     router: &Router,
+    secure: &Secure,
     collected: &Collected<'_>,
     bad_metadata: Option<Status>,
 ) -> Result<Route, Refusal> {
@@ -114,6 +119,7 @@ fn check(
         ));
     }
     check_content_type(collected.content_type)?;
+    check_authority(head.authority().or(collected.host), secure)?;
     let path = head.path().unwrap_or_default();
     let Some(method) = router.find(path) else { return Err(Refusal::new(200, Router::unimplemented(path))) };
     let encoding = check_encoding(collected)?;
@@ -144,6 +150,20 @@ fn check_content_type(value: Option<&[u8]>) -> Result<(), Refusal> {
             }),
         )),
     }
+}
+
+/// A server with a certificate may be told to serve what that names, and nothing else (http2-abuse 46).
+fn check_authority(authority: Option<&[u8]>, secure: &Secure) -> Result<(), Refusal> {
+    if secure.serves(authority) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        421,
+        Status::failed_precondition(format!(
+            "this server's certificate does not cover {}; connect to that host itself",
+            lossy(authority)
+        )),
+    ))
 }
 
 /// wire-rules 18, 34, N5

@@ -55,7 +55,8 @@ impl Serving {
             return;
         }
         let shared = Arc::clone(&self.shared);
-        let request = head.attachment(|head| RequestHead::parse(head, &shared.router));
+        let request =
+            head.attachment(|head| RequestHead::parse(head, &shared.router, &shared.options.secure));
         let route = match &request.route {
             Ok(route) => *route,
             // What is no gRPC comes from ordinary HTTP clients, most of which look for an answer only once their
@@ -178,7 +179,9 @@ impl Serving {
         let Some(place) = self.refused.iter().position(|refused| refused.stream == key) else { return };
         let Refused { head, .. } = self.refused.swap_remove(place);
         let shared = Arc::clone(&self.shared);
-        if let Err(refusal) = &head.attachment(|head| RequestHead::parse(head, &shared.router)).route {
+        if let Err(refusal) =
+            &head.attachment(|head| RequestHead::parse(head, &shared.router, &shared.options.secure)).route
+        {
             self.refuse(key, refusal);
         }
     }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use peregrine_core::{Error, Phase};
 use rustls::ServerConfig;
-use rustls::server::{Accepted, Acceptor};
+use rustls::client::verify_server_name;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::server::{Accepted, Acceptor, ParsedCertificate};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::StartHandshake;
 
@@ -34,6 +36,8 @@ const NO_APPLICATION_PROTOCOL: [u8; 7] = [0x15, 0x03, 0x03, 0, 2, 2, 120];
 pub struct ServerTls {
     config: Arc<ServerConfig>,
     allow_missing_alpn: bool,
+    /// The server's own certificate, if requests for other names are refused.
+    own: Own,
 }
 
 impl ServerTls {
@@ -61,6 +65,7 @@ impl ServerTls {
     fn new(certificates: (&[u8], Origin<'_>), key: (&[u8], Origin<'_>)) -> Result<Self, Error> {
         let chain = pem::certificates(certificates.0, certificates.1)?;
         let private = pem::key(key.0, key.1)?;
+        let own = Own { leaf: chain.first().cloned(), is_checked: false };
         let unusable = |error: rustls::Error| {
             let message = format!("the certificate in {} and the key in {}: {error}", certificates.1, key.1);
             Error::new(Phase::Config, message)
@@ -74,7 +79,7 @@ impl ServerTls {
             .with_single_cert(chain, private)
             .map_err(unusable)?;
         config.alpn_protocols = vec![ALPN.to_vec()];
-        Ok(Self { config: Arc::new(config), allow_missing_alpn: false })
+        Ok(Self { config: Arc::new(config), allow_missing_alpn: false, own })
     }
 
     /// Accepts clients that offer no ALPN protocol at all and takes them for HTTP/2 clients. Old HTTP libraries and
@@ -83,6 +88,20 @@ impl ServerTls {
     pub fn allow_missing_alpn(mut self) -> Self {
         self.allow_missing_alpn = true;
         self
+    }
+
+    /// Refuses requests whose `:authority` the server's own certificate does not cover: HTTP 421, FAILED_PRECONDITION.
+    /// They come from clients that use one connection for several hosts, or that were sent to the wrong server (RFC
+    /// 9113 9.1.1, http2-abuse 46). Default: any authority is served, since proxies and balancers often rewrite it.
+    #[must_use]
+    pub fn refuse_foreign_authorities(mut self) -> Self {
+        self.own.is_checked = true;
+        self
+    }
+
+    /// Whether a request for `authority` (`host` or `host:port`) may be served.
+    pub fn serves(&self, authority: &[u8]) -> bool {
+        !self.own.is_checked || self.own.covers(authority)
     }
 
     /// The handshake on a connection that was accepted. Takes as long as the client likes: the caller has the timer.
@@ -121,6 +140,31 @@ impl ServerTls {
                 Err(HandshakeError::classify(error, &[]))
             }
         }
+    }
+}
+
+/// The server's own certificate, and whether it bounds what is served.
+#[derive(Clone)]
+struct Own {
+    leaf: Option<CertificateDer<'static>>,
+    is_checked: bool,
+}
+
+impl Own {
+    /// Whether the certificate names the host of `authority`.
+    fn covers(&self, authority: &[u8]) -> bool {
+        let certificate = self.leaf.as_ref().and_then(|leaf| ParsedCertificate::try_from(leaf).ok());
+        let host = std::str::from_utf8(authority).ok().map(host_of);
+        let name = host.and_then(|host| ServerName::try_from(host).ok());
+        matches!((certificate, name), (Some(certificate), Some(name)) if verify_server_name(&certificate, &name).is_ok())
+    }
+}
+
+/// The host of `host`, `host:port`, `[v6]` or `[v6]:port`.
+fn host_of(authority: &str) -> &str {
+    match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
     }
 }
 
