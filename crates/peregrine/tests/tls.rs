@@ -483,7 +483,7 @@ fn record(kind: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_first_message_without_end_is_not_collected() {
+fn abuse_44_a_first_message_without_end_is_not_collected() {
     // http2-abuse 44
     let begin = [&[1, 0xff, 0xff, 0xff, 3, 3][..], &[7; 10]].concat();
     let attacks = [
