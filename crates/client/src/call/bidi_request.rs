@@ -13,23 +13,17 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use peregrine_core::call::{InboxOwner, SharedInbox};
-use peregrine_core::{CallOptions, Codec, MetadataMap, Status};
+use peregrine_core::{Codec, Status};
 
-use super::plan::{Plan, Started, Starts};
+use super::plan::{LaterStart, Plan, Started};
 use super::pump::{Kept, Pump, StreamedRequest};
 use super::replay::Unfinished;
 use super::streaming::ResponseStream;
-use crate::channel::Channel;
-use crate::connection::{CallDeadline, Fate, Replay};
+use crate::connection::{Fate, Replay};
 
 /// Pumps requests, and makes the call again as often as that is allowed.
 pub(super) struct BidiRequest<C, A> {
-    channel: Channel,
-    path: Box<str>,
-    metadata: MetadataMap,
-    options: CallOptions,
-    deadline: Option<CallDeadline>,
-    starts: Starts,
+    later: LaterStart,
     max_request: usize,
     response: ResponseStream,
     verdict: Arc<Verdict>,
@@ -45,12 +39,7 @@ impl<C: Codec<A>, A: Send> BidiRequest<C, A> {
         verdict: Arc<Verdict>,
     ) -> Self {
         Self {
-            channel: plan.channel().clone(),
-            path: plan.path().into(),
-            metadata: plan.metadata().clone(),
-            options: plan.options(),
-            deadline: plan.deadline(),
-            starts: plan.starts(),
+            later: plan.for_later(),
             max_request: plan.max_request(),
             response,
             verdict,
@@ -75,7 +64,7 @@ impl<C: Codec<A>, A: Send> BidiRequest<C, A> {
                 return;
             }
             let Some((refused, fate)) = poll_fn(|cx| self.verdict.poll(cx)).await else { return };
-            if !self.starts.allow_another(fate) || !self.start_again(refused).await {
+            if !self.later.starts.allow_another(fate) || !self.start_again(refused).await {
                 return;
             }
         }
@@ -93,18 +82,11 @@ impl<C: Codec<A>, A: Send> BidiRequest<C, A> {
             let verdict = Arc::clone(&verdict);
             StreamedRequest::new(move || response.sink(Some(verdict.awaited_by(&response.inbox))))
         };
-        let mut plan = Plan::again(
-            &self.channel,
-            &self.path,
-            self.metadata.clone(),
-            self.options,
-            self.deadline,
-            self.starts,
-        );
+        let mut plan = self.later.plan();
         match plan.start(&mut outgoing, false).await {
             Ok(started) => {
                 refused.is_started = true;
-                self.starts = plan.starts();
+                self.later.starts = plan.starts();
                 self.verdict = verdict;
                 self.pump = Pump::new(&started, self.max_request, kept);
                 self.response.call.place(started);

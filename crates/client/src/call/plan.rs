@@ -33,6 +33,35 @@ pub(super) struct Plan<'a> {
     starts: Starts,
 }
 
+/// A [`Plan`] that borrows nothing.
+pub(super) struct LaterStart {
+    channel: Channel,
+    path: Box<str>,
+    metadata: MetadataMap,
+    options: CallOptions,
+    deadline: Option<CallDeadline>,
+    pub(super) starts: Starts,
+}
+
+impl LaterStart {
+    /// The plan of the next start.
+    pub(super) fn plan(&self) -> Plan<'_> {
+        Plan {
+            channel: &self.channel,
+            path: &self.path,
+            metadata: self.metadata.clone(),
+            options: self.options,
+            deadline: self.deadline,
+            has_waited: true,
+            starts: self.starts,
+        }
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+}
+
 /// How often a call was started in vain, with the certainty that the peer has not worked on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Starts {
@@ -87,36 +116,20 @@ impl<'a> Plan<'a> {
         Ok((plan, message))
     }
 
-    /// The plan of a call that was made before and is started once more.
-    pub(super) fn again(
-        channel: &'a Channel,
-        path: &'a str,
-        metadata: MetadataMap,
-        options: CallOptions,
-        deadline: Option<CallDeadline>,
-        starts: Starts,
-    ) -> Self {
-        Self { channel, path, metadata, options, deadline, has_waited: true, starts }
-    }
-
     pub(super) fn channel(&self) -> &'a Channel {
         self.channel
     }
 
-    pub(super) fn path(&self) -> &'a str {
-        self.path
-    }
-
-    pub(super) fn metadata(&self) -> &MetadataMap {
-        &self.metadata
-    }
-
-    pub(super) fn options(&self) -> CallOptions {
-        self.options
-    }
-
-    pub(super) fn deadline(&self) -> Option<CallDeadline> {
-        self.deadline
+    /// What a later start needs, for whoever makes the call again after its caller has gone on.
+    pub(super) fn for_later(&self) -> LaterStart {
+        LaterStart {
+            channel: self.channel.clone(),
+            path: self.path.into(),
+            metadata: self.metadata.clone(),
+            options: self.options,
+            deadline: self.deadline,
+            starts: self.starts,
+        }
     }
 
     pub(super) fn starts(&self) -> Starts {

@@ -8,38 +8,23 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use peregrine_core::call::{InboxOwner, SharedInbox};
-use peregrine_core::{CallOptions, Codec, MetadataMap, Status};
+use peregrine_core::{Codec, Status};
 use tokio::runtime::Handle;
 
-use super::plan::{Plan, Starts};
+use super::plan::{LaterStart, Plan};
 use super::streaming::{OneRequest, ResponseStream};
-use crate::channel::Channel;
-use crate::connection::{CallDeadline, Fate, Replay};
+use crate::connection::{Fate, Replay};
 
 /// What another start needs, less the message.
 pub(super) struct ServerStreamingReplay<C, A> {
-    channel: Channel,
-    path: Box<str>,
-    metadata: MetadataMap,
-    options: CallOptions,
-    deadline: Option<CallDeadline>,
-    starts: Starts,
+    later: LaterStart,
     response: ResponseStream,
     message: PhantomData<fn(A) -> C>,
 }
 
 impl<C: Codec<A>, A: Send + 'static> ServerStreamingReplay<C, A> {
     pub(super) fn new(plan: &Plan<'_>, response: ResponseStream) -> Self {
-        Self {
-            channel: plan.channel().clone(),
-            path: plan.path().into(),
-            metadata: plan.metadata().clone(),
-            options: plan.options(),
-            deadline: plan.deadline(),
-            starts: plan.starts(),
-            response,
-            message: PhantomData,
-        }
+        Self { later: plan.for_later(), response, message: PhantomData }
     }
 
     pub(super) fn with_message(self, message: A) -> Box<dyn Replay> {
@@ -57,8 +42,7 @@ impl<C: Codec<A>, A: Send + 'static> Ready<C, A> {
     async fn start(self, mut unfinished: Unfinished) {
         let Self { call, message } = self;
         let response = call.response;
-        let mut plan =
-            Plan::again(&call.channel, &call.path, call.metadata, call.options, call.deadline, call.starts);
+        let mut plan = call.later.plan();
         let mut outgoing = OneRequest::<C, A>::new(&plan, message, response.clone());
         if response.inbox.is_abandoned() {
             return;
@@ -80,7 +64,7 @@ impl<C: Codec<A>, A: Send + 'static> Replay for Ready<C, A> {
     fn again(mut self: Box<Self>, refusal: Status, fate: Fate) {
         let inbox = Arc::clone(&self.call.response.inbox);
         let unfinished = Unfinished { inbox, status: refusal, is_started: false };
-        if self.call.starts.allow_another(fate)
+        if self.call.later.starts.allow_another(fate)
             && let Ok(runtime) = Handle::try_current()
         {
             runtime.spawn(self.start(unfinished));
@@ -90,7 +74,7 @@ impl<C: Codec<A>, A: Send + 'static> Replay for Ready<C, A> {
 
 impl<C, A> fmt::Debug for Ready<C, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Replay").field("path", &self.call.path).finish_non_exhaustive()
+        f.debug_struct("Replay").field("path", &self.call.later.path()).finish_non_exhaustive()
     }
 }
 
