@@ -291,4 +291,12 @@ mod tests {
         assert!(known_name(&vec![b'a'; 70_000]).is_none());
         assert_eq!(known_name(b"grpc-timeout").unwrap().policy, Policy::Never);
     }
+
+    #[test]
+    fn names_are_compared_whole() {
+        assert!(same("", "") && same("accept", "accept"));
+        for (left, right) in [("accept", "accept-encoding"), ("", "a"), ("age", "agf"), ("age", "bge")] {
+            assert!(!same(left, right) && !same(right, left), "{left} {right}");
+        }
+    }
 }
