@@ -17,6 +17,8 @@ pub(crate) enum Command {
     Coverage,
     /// Change the engine in small ways and see whether its tests notice.
     Mutants,
+    /// Write and print how the rules of gRPC are kept.
+    Rules,
     /// Install the pinned tools that the tests need.
     Tools,
     /// Print the usage.
@@ -30,6 +32,7 @@ cargo xtask test [FILTER..] [--full]  run all tests, or those whose id contains 
                                     --full makes soaks long and runs the peers among themselves too
 cargo xtask fuzz [TARGET..] [--minutes N]  run all fuzz targets, or the named ones, N minutes each (default 10)
 cargo xtask citations               how the rules of HTTP/2 are kept: cited in code and in tests, or not done, and why
+cargo xtask rules                   how the rules of gRPC are kept; writes docs/conformance.md
 cargo xtask coverage                measure which lines of the engine its tests run
 cargo xtask mutants                 change the engine in small ways and see whether its tests notice (hours)
 cargo xtask tools                   install the pinned tools of the tests into target/tools and stop
@@ -44,7 +47,8 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
         match arg.as_str() {
             "--minutes" => {
                 let number = args.next().and_then(|number| number.parse::<u64>().ok());
-                minutes = Some(number.context("`--minutes` needs a whole number")?);
+                let minutes_given = number.filter(|&number| number > 0);
+                minutes = Some(minutes_given.context("`--minutes` needs a whole number, at least 1")?);
             }
             "--full" => full = true,
             "-h" | "--help" => return Ok(Command::Help),
@@ -69,6 +73,7 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
         "check" => Ok(Command::Check { names: words }),
         "test" => Ok(Command::Test { filters: words, full }),
         "citations" if words.is_empty() => Ok(Command::Citations),
+        "rules" if words.is_empty() => Ok(Command::Rules),
         "coverage" if words.is_empty() => Ok(Command::Coverage),
         "mutants" if words.is_empty() => Ok(Command::Mutants),
         "tools" if words.is_empty() => Ok(Command::Tools),
@@ -98,7 +103,7 @@ mod tests {
     fn fuzz_takes_targets_and_minutes() {
         let expected = Command::Fuzz { targets: vec!["frames".into()], minutes: 3 };
         assert_eq!(parse_line("fuzz frames --minutes 3").unwrap(), expected);
-        assert!(parse_line("fuzz --minutes").is_err());
+        assert!(parse_line("fuzz --minutes").is_err() && parse_line("fuzz --minutes 0").is_err());
         assert!(parse_line("test --minutes 3").unwrap_err().to_string().contains("xtask fuzz"));
     }
 

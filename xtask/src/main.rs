@@ -12,6 +12,7 @@ mod fuzz;
 mod mutants;
 mod process;
 mod report;
+mod rules;
 mod source;
 mod suite;
 mod tools;
@@ -46,6 +47,7 @@ fn run() -> anyhow::Result<bool> {
         Command::Mutants => mutants::run(&workspace),
         Command::Fuzz { targets, minutes } => fuzz::run(&workspace, &targets, minutes),
         Command::Citations => citations::run(&workspace),
+        Command::Rules => rules::run(&workspace),
         Command::Tools => Ok(tools::install_all(&workspace)),
         Command::Help => {
             say(args::HELP);
