@@ -33,6 +33,8 @@ pub struct Server {
     options: Options,
     /// A service that was mounted twice; said when the server starts, so that building stays a chain.
     duplicate: Option<&'static str>,
+    /// A prefix that no path can have, and why; said when the server starts.
+    bad_prefix: Option<(String, &'static str)>,
 }
 
 impl Server {
@@ -47,6 +49,17 @@ impl Server {
         if let Err(name) = self.router.add(Arc::new(service)) {
             self.duplicate = Some(name);
         }
+        self
+    }
+
+    /// Serves every service under a prefix: with `"/api"`, calls come to `/api/Service/Method`, and paths without the
+    /// prefix are unknown (wire-rules R3). For servers behind a proxy that shares one host among several programs.
+    /// The prefix begins with a slash and does not end with one; another one is an error that [`serve`](Self::serve)
+    /// reports. Default: no prefix.
+    #[must_use]
+    pub fn mount_under(mut self, prefix: impl Into<String>) -> Self {
+        let prefix = prefix.into();
+        self.bad_prefix = self.router.mount_under(&prefix).err().map(|why| (prefix, why));
         self
     }
 
@@ -214,6 +227,13 @@ impl Server {
     }
 
     fn into_acceptor(self) -> Result<Acceptor, Error> {
+        if let Some((prefix, why)) = self.bad_prefix {
+            return Err(Error::new(
+                Phase::Serve,
+                format!("services cannot be mounted under {prefix:?}: {why}"),
+            )
+            .with_hint("write it as in `mount_under(\"/api\")`"));
+        }
         if let Some(name) = self.duplicate {
             return Err(Error::new(Phase::Serve, format!("service {name} is mounted twice"))
                 .with_hint("mount each service once; calls could not tell the two apart"));

@@ -30,6 +30,8 @@ pub(crate) struct Router {
     methods: Vec<Method>,
     by_path: HashMap<Box<[u8]>, MethodIndex>,
     services: Vec<Arc<dyn Service>>,
+    /// What stands in front of every path, without a slash at its end (wire-rules R3). Usually empty.
+    prefix: Box<[u8]>,
 }
 
 /// A method, mounted.
@@ -64,9 +66,27 @@ impl Router {
         Ok(())
     }
 
+    /// Expects this in front of every path: `/api` for `/api/Service/Method`.
+    ///
+    /// # Errors
+    /// No path can begin so.
+    pub(crate) fn mount_under(&mut self, prefix: &str) -> Result<(), &'static str> {
+        match prefix.as_bytes() {
+            [] => {}
+            [b'/', .., b'/'] | [b'/'] => {
+                return Err("it ends with a slash, and the path behind it begins with one");
+            }
+            [b'/', rest @ ..] if rest.iter().all(u8::is_ascii_graphic) => {}
+            [b'/', ..] => return Err("it has characters that a path cannot have"),
+            _ => return Err("it does not begin with a slash"),
+        }
+        self.prefix = prefix.as_bytes().into();
+        Ok(())
+    }
+
     /// The method for a path, compared as bytes: no percent-decoding, no query, case-sensitive.
     pub(crate) fn find(&self, path: &[u8]) -> Option<MethodIndex> {
-        self.by_path.get(path).copied()
+        self.by_path.get(path.strip_prefix(&*self.prefix)?).copied()
     }
 
     /// The same status for an unknown service and an unknown method (wire-rules 6, R2).

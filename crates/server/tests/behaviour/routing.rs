@@ -200,3 +200,26 @@ fn one_host_is_dropped_and_more_are_malformed() {
         served.finish([peer]).await;
     });
 }
+
+// wire-rules R3
+#[test]
+fn a_mount_prefix_is_taken_off_before_paths_are_compared() {
+    in_each_mode(async |stage: Stage| {
+        let served = peregrine_testkit::serve(stage.server().mount_under("/api/v1"));
+        let mut peer = served.peer().await;
+        let reply = exchange(&mut peer, &head_with(&[(":path", b"/api/v1/test.Test/Unary")])).await;
+        assert_eq!((reply.code(), reply.texts()), (code::OK, vec!["hello"]));
+        for path in [
+            &b"/test.Test/Unary"[..],
+            b"/api/v1",
+            b"/api/v1test.Test/Unary",
+            b"/api/v1//test.Test/Unary",
+            b"/API/v1/test.Test/Unary",
+            b"/api/v1/api/v1/test.Test/Unary",
+        ] {
+            let reply = exchange(&mut peer, &head_with(&[(":path", path)])).await;
+            assert_eq!(reply.code(), code::UNIMPLEMENTED, "{}", path.escape_ascii());
+        }
+        served.finish([peer]).await;
+    });
+}

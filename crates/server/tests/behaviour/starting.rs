@@ -64,3 +64,18 @@ fn a_connection_that_did_not_come_about_does_not_end_the_server() {
         assert!(serving.await.unwrap().unwrap().is_clean());
     });
 }
+
+// wire-rules R3
+#[test]
+fn a_mount_prefix_that_no_path_can_have_is_an_error_at_the_start() {
+    virtual_time(async {
+        for prefix in ["api", "/", "/api/", "/a b", "/caf\u{e9}"] {
+            let none: [Result<PipeEnd, Infallible>; 0] = [];
+            let error = Server::builder().mount_under(prefix).serve_incoming(iter(none)).await.unwrap_err();
+            assert!(error.to_string().contains(&format!("{prefix:?}")), "{error}");
+        }
+        let none: [Result<PipeEnd, Infallible>; 0] = [];
+        let server = Server::builder().mount_under("/api/").mount_under("");
+        assert!(server.serve_incoming(iter(none)).await.is_ok(), "the last one counts");
+    });
+}
