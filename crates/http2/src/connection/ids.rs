@@ -135,12 +135,13 @@ impl StreamIds {
             Absent::Idle
         } else if let Some((_, by)) = self.reset.iter().rfind(|(reset, _)| *reset == id) {
             Absent::Reset(*by)
+        } else if id <= self.forgotten {
+            // It may have been answered with RST_STREAM already, of which one is enough.
+            Absent::Closed
         } else if self.skipped.iter().any(|(from, until)| (*from..*until).contains(&id)) {
             Absent::Skipped
-        } else if id > self.forgotten {
-            Absent::Ended
         } else {
-            Absent::Closed
+            Absent::Ended
         }
     }
 
@@ -149,6 +150,7 @@ impl StreamIds {
         let newest = self.reset.iter().map(|(id, _)| *id).max();
         self.forgotten = self.forgotten.max(newest.unwrap_or_default());
         self.reset = VecDeque::new();
+        self.skipped.retain(|(_, until)| *until > self.forgotten);
         self.skipped.shrink_to_fit();
     }
 

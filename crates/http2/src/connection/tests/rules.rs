@@ -265,6 +265,20 @@ fn frames_for_a_stream_that_we_reset_are_no_offence_however_late() {
 }
 
 #[test]
+fn a_stream_that_its_client_skipped_is_reset_once_however_late_its_data_is() {
+    // [9113-5.1-4] [9113-5.4.2-2]
+    let mut scripted = server();
+    scripted.request(5, false);
+    scripted.written();
+    scripted.data(3, b"never opened", false).unwrap();
+    assert_eq!(scripted.written_reset(3), ErrorCode::STREAM_CLOSED);
+    scripted.data(3, b"at once", false).unwrap();
+    scripted.connection.trim();
+    scripted.data(3, b"late", true).unwrap();
+    assert!(scripted.written().is_empty());
+}
+
+#[test]
 fn resetting_very_many_streams_at_once_makes_no_offenders_of_their_peer() {
     let mut scripted = Scripted::server(Config { max_concurrent_streams: None, ..Config::server() });
     let keys: Vec<_> = (0..5_000).map(|round| scripted.request(2 * round + 1, false)).collect();
