@@ -95,6 +95,8 @@ impl World {
             config.send_buffer_per_stream = choices.pick(&[32_768, 1]);
             config.write_buffer_high_water = choices.pick(&[262_144, 500]);
             config.hash_seed = u64::from(choices.octet());
+            // The owner sends as many PINGs as it likes here, which a server would rightly not stand.
+            config.ping_policy = None;
             smallest = smallest.min(config.initial_window_size);
             End {
                 connection: Connection::new(role, config, now),
