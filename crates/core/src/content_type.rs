@@ -3,15 +3,17 @@
 //! Called by the server on every request head and by the client on every
 //! response head, unless the head memo has the answer.
 
-/// The value both sides send.
+use crate::format::Format;
+
+/// The value both sides send for protobuf, and the start of every other one.
 pub const GRPC: &[u8] = b"application/grpc";
 
 /// What a `content-type` value means to gRPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentType<'a> {
-    /// `application/grpc` or `application/grpc+proto`.
-    Grpc,
-    /// gRPC with another message format, named after the `+` (UNIMPLEMENTED on a server).
+    /// `application/grpc`, or that with the subtype of a format, as in `application/grpc+proto`.
+    Grpc(Format),
+    /// gRPC with a message format that nobody here knows, named after the `+` (UNIMPLEMENTED on a server).
     OtherFormat(&'a [u8]),
     /// Not gRPC (HTTP 415 on a server).
     NotGrpc,
@@ -23,7 +25,7 @@ pub enum ContentType<'a> {
 /// parameters after `;` are ignored.
 pub fn classify(value: &[u8]) -> ContentType<'_> {
     if value == GRPC {
-        return ContentType::Grpc;
+        return ContentType::Grpc(Format::Proto);
     }
     let essence = value.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     let Some((kind, rest)) = essence.split_at_checked(GRPC.len()) else { return ContentType::NotGrpc };
@@ -31,9 +33,10 @@ pub fn classify(value: &[u8]) -> ContentType<'_> {
         return ContentType::NotGrpc;
     }
     match rest.split_first() {
-        None => ContentType::Grpc,
-        Some((b'+', format)) if format.eq_ignore_ascii_case(b"proto") => ContentType::Grpc,
-        Some((b'+', format)) => ContentType::OtherFormat(format),
+        None => ContentType::Grpc(Format::Proto),
+        Some((b'+', subtype)) => {
+            Format::from_subtype(subtype).map_or(ContentType::OtherFormat(subtype), ContentType::Grpc)
+        }
         Some(_) => ContentType::NotGrpc,
     }
 }
@@ -61,7 +64,8 @@ mod tests {
         ];
         for spelling in spellings {
             let elsewhere = spelling.to_vec();
-            assert_eq!(classify(&elsewhere), ContentType::Grpc, "{}", spelling.escape_ascii());
+            let expected = ContentType::Grpc(Format::Proto);
+            assert_eq!(classify(&elsewhere), expected, "{}", spelling.escape_ascii());
         }
     }
 
@@ -85,11 +89,21 @@ mod tests {
         }
     }
 
+    // wire-rules N1
+    #[test]
+    fn json_is_a_format_however_it_is_spelled() {
+        let spellings: [&[u8]; 3] =
+            [b"application/grpc+json", b"Application/gRPC+JSON", b"application/grpc+json; charset=utf-8"];
+        for spelling in spellings {
+            assert_eq!(classify(spelling), ContentType::Grpc(Format::Json), "{}", spelling.escape_ascii());
+        }
+    }
+
     // wire-rules N2
     #[test]
     fn another_format_is_named() {
         assert_eq!(classify(b"application/grpc+foo"), ContentType::OtherFormat(b"foo"));
-        assert_eq!(classify(b"application/grpc+json; charset=utf-8"), ContentType::OtherFormat(b"json"));
+        assert_eq!(classify(b"application/grpc+jsonx; charset=utf-8"), ContentType::OtherFormat(b"jsonx"));
         assert_eq!(classify(b"application/grpc+"), ContentType::OtherFormat(b""));
     }
 }

@@ -13,6 +13,7 @@
 //! | [`content_type`] | is this gRPC at all? |
 //! | [`deadline`] | `grpc-timeout` both ways |
 //! | [`error`] | failures before a status exists |
+//! | [`format`] | message formats beside the codec's own |
 //! | [`message`] | the 5-byte prefix, incoming and outgoing buffers |
 //! | [`metadata`] | user header fields |
 //! | [`observe`] | what happens below the calls |
@@ -27,6 +28,7 @@ pub mod codec;
 pub mod content_type;
 pub mod deadline;
 pub mod error;
+pub mod format;
 pub mod message;
 pub mod metadata;
 pub mod observe;
@@ -40,6 +42,7 @@ pub use crate::call::{
 };
 pub use crate::codec::{BytesCodec, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload};
 pub use crate::error::{Error, Phase};
+pub use crate::format::{Format, MessageFormat, MethodFormat, Transcode};
 pub use crate::message::EncodeBuf;
 pub use crate::metadata::{InvalidMetadata, MetadataMap, MetadataValue};
 pub use crate::observe::Observe;

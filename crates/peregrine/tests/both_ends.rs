@@ -14,7 +14,14 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 
 fn method(path: &str, client_streaming: bool, server_streaming: bool) -> MethodDescriptor<'_> {
-    MethodDescriptor { path, service: "test.Test", name: "Method", client_streaming, server_streaming }
+    MethodDescriptor {
+        path,
+        service: "test.Test",
+        name: "Method",
+        client_streaming,
+        server_streaming,
+        file_descriptor_set: &[],
+    }
 }
 
 async fn echo(channel: &Channel, message: Bytes) -> Result<Bytes, Status> {

@@ -18,6 +18,7 @@ const METHOD: MethodDescriptor<'static> = MethodDescriptor {
     name: "Unary",
     client_streaming: false,
     server_streaming: false,
+    file_descriptor_set: &[],
 };
 
 /// Counts connections that were opened, and those that are still open.

@@ -81,6 +81,7 @@ async fn echo(channel: &Channel, size: usize) -> Result<usize, Status> {
         name: "Unary",
         client_streaming: false,
         server_streaming: false,
+        file_descriptor_set: &[],
     };
     let request = Request::new(Bytes::from(vec![b'x'; size]));
     Ok(unary::<BytesCodec, Bytes, Bytes>(channel, &descriptor, request).await?.len())

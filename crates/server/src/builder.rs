@@ -1,6 +1,7 @@
-//! The server as users write it. `connection` has the settings of connections.
+//! The server as users write it. `connection` has the settings of connections, `format` those of message formats.
 
 mod connection;
+mod format;
 
 use std::future::{Future, pending};
 use std::io;
@@ -238,11 +239,11 @@ impl Server {
             return Err(Error::new(Phase::Serve, format!("service {name} is mounted twice"))
                 .with_hint("mount each service once; calls could not tell the two apart"));
         }
-        Ok(Acceptor::new(Arc::new(Shared {
-            router: self.router,
-            options: self.options,
-            limits: DecodeLimits::default(),
-        })))
+        let mut router = self.router;
+        for format in &self.options.formats {
+            router.add_format(&**format);
+        }
+        Ok(Acceptor::new(Arc::new(Shared { router, options: self.options, limits: DecodeLimits::default() })))
     }
 }
 

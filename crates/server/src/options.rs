@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use peregrine_core::Observe;
+use peregrine_core::{MessageFormat, Observe};
 use peregrine_http2::{AdaptiveWindows, Config, Keepalive, Rate, WindowBudget};
 
 use crate::secure::Secure;
@@ -24,6 +24,7 @@ pub(crate) struct Options {
     pub(crate) shutdown_grace: Duration,
     pub(crate) execution: Execution,
     pub(crate) observer: Option<Arc<dyn Observe>>,
+    pub(crate) formats: Vec<Arc<dyn MessageFormat>>,
 }
 
 impl Default for Options {
@@ -41,6 +42,7 @@ impl Default for Options {
             shutdown_grace: Duration::from_secs(30),
             execution: Execution::Auto,
             observer: None,
+            formats: Vec::new(),
         }
     }
 }

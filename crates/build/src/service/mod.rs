@@ -36,6 +36,7 @@ fn descriptor(service: &Service, options: &Options) -> TokenStream {
     let name = descriptor_name(service);
     let full_name = &service.full_name;
     let count = service.methods.len();
+    let up = vec![quote!(super::); service.depth];
     let methods = service.methods.iter().map(|method| {
         let Method { path, wire_name, client_streaming, server_streaming, .. } = method;
         quote! {
@@ -45,10 +46,10 @@ fn descriptor(service: &Service, options: &Options) -> TokenStream {
                 name: #wire_name,
                 client_streaming: #client_streaming,
                 server_streaming: #server_streaming,
+                file_descriptor_set: self::#(#up)*FILE_DESCRIPTOR_SET,
             }
         }
     });
-    let up = std::iter::repeat_n(quote!(super::), service.depth);
     let methods_name = quote::format_ident!("{name}_METHODS");
     quote! {
         static #methods_name: [#rt::MethodDescriptor<'static>; #count] = [#(#methods),*];

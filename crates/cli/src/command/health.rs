@@ -74,7 +74,14 @@ async fn watch(
 }
 
 fn method(path: &'static str, name: &'static str, server_streaming: bool) -> MethodDescriptor<'static> {
-    MethodDescriptor { path, service: SERVICE, name, client_streaming: false, server_streaming }
+    MethodDescriptor {
+        path,
+        service: SERVICE,
+        name,
+        client_streaming: false,
+        server_streaming,
+        file_descriptor_set: &[],
+    }
 }
 
 fn request(connection: &Connection, service: &str) -> Request<Bytes> {

@@ -119,6 +119,7 @@ impl Stream {
             name: "ServerReflectionInfo",
             client_streaming: true,
             server_streaming: true,
+            file_descriptor_set: &[],
         };
         let mut request = Request::new(requests);
         *request.metadata_mut() = connection.reflection_metadata().clone();

@@ -144,7 +144,14 @@ const fn method(
     client_streaming: bool,
     server_streaming: bool,
 ) -> MethodDescriptor<'static> {
-    MethodDescriptor { path, service: NAME, name, client_streaming, server_streaming }
+    MethodDescriptor {
+        path,
+        service: NAME,
+        name,
+        client_streaming,
+        server_streaming,
+        file_descriptor_set: &[],
+    }
 }
 
 impl Everything {

@@ -43,7 +43,7 @@ impl<C: Codec<A>, A: Send> BidiRequest<C, A> {
             max_request: plan.max_request(),
             response,
             verdict,
-            pump: Pump::new(started, plan.max_request(), Kept::default()),
+            pump: Pump::new(started, plan.format().cloned(), plan.max_request(), Kept::default()),
         }
     }
 
@@ -86,9 +86,9 @@ impl<C: Codec<A>, A: Send> BidiRequest<C, A> {
         match plan.start(&mut outgoing, false).await {
             Ok(started) => {
                 refused.is_started = true;
+                self.pump = Pump::new(&started, plan.format().cloned(), self.max_request, kept);
                 self.later.starts = plan.starts();
                 self.verdict = verdict;
-                self.pump = Pump::new(&started, self.max_request, kept);
                 self.response.call.place(started);
                 if self.response.inbox.is_abandoned() {
                     self.response.call.dropped(0);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use peregrine_core::deadline::{deadline_after, encode_timeout};
-use peregrine_core::{CallOptions, MetadataMap, Request, Status};
+use peregrine_core::{CallOptions, Format, MetadataMap, MethodDescriptor, MethodFormat, Request, Status};
 use tokio::time::Sleep;
 
 use crate::channel::Channel;
@@ -27,6 +27,8 @@ pub(super) struct Plan<'a> {
     path: &'a str,
     metadata: MetadataMap,
     options: CallOptions,
+    /// Set if messages are not in the codec's own format.
+    format: Option<Arc<MethodFormat>>,
     deadline: Option<CallDeadline>,
     /// Whether time has passed since the call was made, so that the time left has to be measured.
     has_waited: bool,
@@ -39,6 +41,7 @@ pub(super) struct LaterStart {
     path: Box<str>,
     metadata: MetadataMap,
     options: CallOptions,
+    format: Option<Arc<MethodFormat>>,
     deadline: Option<CallDeadline>,
     pub(super) starts: Starts,
 }
@@ -51,6 +54,7 @@ impl LaterStart {
             path: &self.path,
             metadata: self.metadata.clone(),
             options: self.options,
+            format: self.format.clone(),
             deadline: self.deadline,
             has_waited: true,
             starts: self.starts,
@@ -94,16 +98,18 @@ pub(super) struct Started {
 }
 
 impl<'a> Plan<'a> {
-    /// The plan of a call of `path` and what is left of `request`.
+    /// The plan of a call of `method` and what is left of `request`.
     ///
     /// # Errors
-    /// DEADLINE_EXCEEDED if there is no time at all (wire-rules 16).
+    /// DEADLINE_EXCEEDED if there is no time at all (wire-rules 16); UNIMPLEMENTED in a format that the channel does
+    /// not have.
     pub(super) fn new<T>(
         channel: &'a Channel,
-        path: &'a str,
+        method: &MethodDescriptor<'a>,
         request: Request<T>,
     ) -> Result<(Self, T), Status> {
         let options = request.options().or(channel.defaults());
+        let format = channel.method_format(options.format, method)?;
         let deadline = deadline(options.timeout, request.deadline());
         let (message, metadata, _extensions) = request.into_parts();
         if let Some(deadline) = &deadline
@@ -111,8 +117,16 @@ impl<'a> Plan<'a> {
         {
             return Err(deadline.exceeded("the call was made"));
         }
-        let plan =
-            Self { channel, path, metadata, options, deadline, has_waited: false, starts: Starts::default() };
+        let plan = Self {
+            channel,
+            path: method.path,
+            metadata,
+            options,
+            format,
+            deadline,
+            has_waited: false,
+            starts: Starts::default(),
+        };
         Ok((plan, message))
     }
 
@@ -127,6 +141,7 @@ impl<'a> Plan<'a> {
             path: self.path.into(),
             metadata: self.metadata.clone(),
             options: self.options,
+            format: self.format.clone(),
             deadline: self.deadline,
             starts: self.starts,
         }
@@ -134,6 +149,11 @@ impl<'a> Plan<'a> {
 
     pub(super) fn starts(&self) -> Starts {
         self.starts
+    }
+
+    /// How messages are rewritten, if they are not in the codec's own format.
+    pub(super) fn format(&self) -> Option<&Arc<MethodFormat>> {
+        self.format.as_ref()
     }
 
     /// Longest request message in bytes.
@@ -246,6 +266,7 @@ impl<'a> Plan<'a> {
             authority: self.channel.authority(),
             user_agent: self.channel.user_agent(),
             timeout,
+            format: self.format.as_ref().map_or(Format::Proto, |format| format.format),
             metadata: &self.metadata,
         };
         let call =

@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
-use peregrine_core::{Codec, Status};
+use peregrine_core::{Codec, MethodFormat, Status, format};
 
 use super::plan::Started;
 use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, SharedConnection, Writable};
@@ -34,6 +34,8 @@ const MAX_KEPT_BYTES: usize = 64 * 1024;
 pub(super) struct Pump<C, A> {
     connection: Arc<SharedConnection>,
     id: CallId,
+    /// Set if messages are not in the codec's own format.
+    format: Option<Arc<MethodFormat>>,
     limit: usize,
     /// What the source gave so far; `None` once that is too much to be sent again.
     kept: Option<Kept<A>>,
@@ -63,10 +65,16 @@ impl<A> Default for Kept<A> {
 
 impl<C: Codec<A>, A> Pump<C, A> {
     /// For messages of at most `limit` bytes. Those of `kept` come before those of the source.
-    pub(super) fn new(started: &Started, limit: usize, kept: Kept<A>) -> Self {
+    pub(super) fn new(
+        started: &Started,
+        format: Option<Arc<MethodFormat>>,
+        limit: usize,
+        kept: Kept<A>,
+    ) -> Self {
         Self {
             connection: Arc::clone(&started.connection),
             id: started.id,
+            format,
             limit,
             kept: Some(kept),
             rewritten: 0,
@@ -169,8 +177,9 @@ impl<C: Codec<A>, A> Pump<C, A> {
 
     fn write(&self, message: &A, cx: &mut Context<'_>) -> (Writable, usize) {
         let mut len = 0;
+        let transcode = self.format.as_ref().map(|format| &*format.request);
         let written = self.connection.write_message(self.id, self.limit, cx.waker(), |target| {
-            let encoded = C::encode(message, target);
+            let encoded = format::encode::<C, _, _>(message, transcode, target);
             len = target.message_len();
             encoded
         });

@@ -9,7 +9,9 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
 use peregrine_core::stream::pipe;
-use peregrine_core::{Codec, DecodeLimits, MethodDescriptor, Request, Response, Sender, Status};
+use peregrine_core::{
+    Codec, DecodeLimits, MethodDescriptor, MethodFormat, Request, Response, Sender, Status, format,
+};
 use peregrine_http2::Head;
 
 use super::SENDER_CAPACITY;
@@ -37,14 +39,16 @@ where
     A: Send,
     B: Send,
 {
-    let (mut plan, message) = Plan::new(channel, method.path, request)?;
+    let (mut plan, message) = Plan::new(channel, method, request)?;
     let max_response = plan.max_response();
-    let mut outgoing = OneMessage::<C, A> { message, max_response, codec: PhantomData };
+    let format = plan.format().cloned();
+    let mut outgoing =
+        OneMessage::<C, A> { message, max_response, format: format.clone(), codec: PhantomData };
     loop {
         let mut pending = PendingReply::new(plan.start(&mut outgoing, true).await?);
         match (&mut pending).await {
             Reply::Received { head, body, trailers } => {
-                return decode::<C, B>(&pending.connection, body, head, trailers);
+                return decode::<C, B>(&pending.connection, format.as_deref(), body, head, trailers);
             }
             Reply::Failed(failure) if plan.starts_again(failure.fate) => {}
             Reply::Failed(failure) => return Err(failure.status),
@@ -72,14 +76,15 @@ where
     B: Send,
     S: Stream<Item = A> + Send,
 {
-    let (mut plan, source) = Plan::new(channel, method.path, request)?;
+    let (mut plan, source) = Plan::new(channel, method, request)?;
     let mut source = pin!(Some(source));
     let max_response = plan.max_response();
+    let format = plan.format().cloned();
     let mut outgoing = StreamedRequest::new(|| NewSink::Single { max_response });
     let mut kept = Kept::default();
     loop {
         let started = plan.start(&mut outgoing, false).await?;
-        let mut pump = Pump::<C, A>::new(&started, plan.max_request(), kept);
+        let mut pump = Pump::<C, A>::new(&started, format.clone(), plan.max_request(), kept);
         let mut pending = PendingReply::new(started);
         let reply = poll_fn(|cx| {
             let _is_done = pump.poll(source.as_mut(), cx);
@@ -87,7 +92,7 @@ where
         });
         kept = match (reply.await, pump.take_kept()) {
             (Reply::Received { head, body, trailers }, _) => {
-                return decode::<C, B>(&pending.connection, body, head, trailers);
+                return decode::<C, B>(&pending.connection, format.as_deref(), body, head, trailers);
             }
             (Reply::Failed(failure), Some(kept)) if plan.starts_again(failure.fate) => kept,
             (Reply::Failed(failure), _) => return Err(failure.status),
@@ -117,12 +122,14 @@ where
 struct OneMessage<C, A> {
     message: A,
     max_response: usize,
+    format: Option<Arc<MethodFormat>>,
     codec: PhantomData<fn() -> C>,
 }
 
 impl<C: Codec<A>, A: Send> Outgoing for OneMessage<C, A> {
     fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
-        C::encode(&self.message, target)
+        let transcode = self.format.as_ref().map(|format| &*format.request);
+        format::encode::<C, _, _>(&self.message, transcode, target)
     }
 
     fn sink(&mut self) -> NewSink {
@@ -169,11 +176,13 @@ impl Drop for PendingReply {
 /// The response of a successful call.
 fn decode<C: Codec<B>, B>(
     connection: &SharedConnection,
+    format: Option<&MethodFormat>,
     mut body: Body,
     head: Option<Arc<Head>>,
     trailers: Option<Arc<Head>>,
 ) -> Result<Response<B>, Status> {
-    let message = C::decode(body.finish()?, &DecodeLimits::default())?;
+    let transcode = format.map(|format| &*format.response);
+    let message = format::decode::<C, B>(body.finish()?, transcode, &DecodeLimits::default())?;
     connection.recycle(body);
     let mut response = Response::new(message);
     if let Some(head) = head {

@@ -11,7 +11,9 @@ use peregrine_core::call::{InboxConfig, InboxOwner, SharedInbox};
 use peregrine_core::codec::EncodeError;
 use peregrine_core::message::Encoding;
 use peregrine_core::stream::pipe;
-use peregrine_core::{Codec, DecodeLimits, MethodDescriptor, Request, Sender, Status, Streaming};
+use peregrine_core::{
+    Codec, DecodeLimits, MethodDescriptor, MethodFormat, Request, Sender, Status, Streaming, format,
+};
 
 use super::SENDER_CAPACITY;
 use super::bidi_request::{BidiRequest, Verdict};
@@ -39,12 +41,12 @@ where
     A: Send + 'static,
     B: Send,
 {
-    let (mut plan, message) = Plan::new(channel, method.path, request)?;
+    let (mut plan, message) = Plan::new(channel, method, request)?;
     let response = ResponseStream::new(&plan);
     let mut outgoing = OneRequest::<C, A>::new(&plan, message, response.clone());
     let started = plan.start(&mut outgoing, true).await?;
     response.call.place_first(started);
-    Ok(Streaming::new::<C>(response.inbox, DecodeLimits::default()))
+    Ok(responses::<C, B>(&plan, response.inbox))
 }
 
 /// Calls a method with a stream of requests and a stream of responses.
@@ -68,7 +70,7 @@ where
     B: Send,
     S: Stream<Item = A> + Send + 'static,
 {
-    let (mut plan, source) = Plan::new(channel, method.path, request)?;
+    let (mut plan, source) = Plan::new(channel, method, request)?;
     let response = ResponseStream::new(&plan);
     let verdict = Arc::new(Verdict::default());
     let mut outgoing = StreamedRequest::new(|| response.sink(Some(verdict.awaited_by(&response.inbox))));
@@ -76,7 +78,7 @@ where
     let runtime = started.connection.runtime().clone();
     let request = BidiRequest::<C, A>::new(&plan, &started, response.clone(), verdict);
     response.call.place_first(started);
-    let responses = Streaming::new::<C>(response.inbox, DecodeLimits::default());
+    let responses = responses::<C, B>(&plan, response.inbox);
     let mut pumping = Box::pin(request.run(source));
     let is_done = poll_fn(|cx| Poll::Ready(pumping.as_mut().poll(cx).is_ready())).await;
     if !is_done {
@@ -100,6 +102,12 @@ where
     let (channel, method) = (channel.clone(), *method);
     let call = async move { bidi::<C, A, B, _>(&channel, &method, Request::new(receiver)).await };
     (sender, call)
+}
+
+/// The caller's end of a response stream.
+fn responses<C: Codec<B>, B>(plan: &Plan<'_>, inbox: Arc<SharedInbox>) -> Streaming<B> {
+    let transcode = plan.format().map(|format| Arc::clone(&format.response));
+    Streaming::new::<C>(inbox, DecodeLimits::default()).transcoded(transcode)
 }
 
 /// The two ends of a response stream: where the connection puts messages, and what the reader reports to.
@@ -179,6 +187,7 @@ pub(super) struct OneRequest<C, A> {
     message: Option<A>,
     replay: Option<ServerStreamingReplay<C, A>>,
     response: ResponseStream,
+    format: Option<Arc<MethodFormat>>,
     codec: PhantomData<fn() -> C>,
 }
 
@@ -188,6 +197,7 @@ impl<C: Codec<A>, A: Send + 'static> OneRequest<C, A> {
             message: Some(message),
             replay: Some(ServerStreamingReplay::new(plan, response.clone())),
             response,
+            format: plan.format().cloned(),
             codec: PhantomData,
         }
     }
@@ -195,8 +205,9 @@ impl<C: Codec<A>, A: Send + 'static> OneRequest<C, A> {
 
 impl<C: Codec<A>, A: Send + 'static> Outgoing for OneRequest<C, A> {
     fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
+        let transcode = self.format.as_ref().map(|format| &*format.request);
         match &self.message {
-            Some(message) => C::encode(message, target),
+            Some(message) => format::encode::<C, _, _>(message, transcode, target),
             None => Err(EncodeError::closed()),
         }
     }

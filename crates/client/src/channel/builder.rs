@@ -1,6 +1,8 @@
-//! Settings of a [`Channel`], each with its default. `connection` has those of its connections.
+//! Settings of a [`Channel`], each with its default. `connection` has those of its connections, `format` those of
+//! message formats.
 
 mod connection;
+mod format;
 
 use std::fmt;
 use std::future::Future;
@@ -16,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Channel;
 use super::connector::Connector;
+use super::formats::Formats;
 use super::keepalive::KeepaliveTime;
 use super::secure::Secure;
 use super::subchannel::{self, Subchannel};
@@ -41,6 +44,7 @@ pub struct ChannelBuilder {
     user_agent: Option<String>,
     connect_timeout: Duration,
     defaults: CallOptions,
+    formats: Formats,
     engine: Config,
     observer: Option<Arc<dyn Observe>>,
 }
@@ -55,6 +59,7 @@ impl ChannelBuilder {
             user_agent: None,
             connect_timeout: CONNECT_TIMEOUT,
             defaults: CallOptions::default(),
+            formats: Formats::default(),
             engine: Config::client(),
             observer: None,
         }
@@ -176,6 +181,7 @@ impl ChannelBuilder {
             user_agent,
             connect_timeout: self.connect_timeout,
             defaults,
+            formats: self.formats,
             keepalive: Arc::new(KeepaliveTime::new(self.engine.keepalive)),
             engine: self.engine,
             observer: self.observer,

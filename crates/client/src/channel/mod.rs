@@ -6,6 +6,7 @@
 pub(crate) mod backoff;
 mod builder;
 mod connector;
+mod formats;
 pub(crate) mod keepalive;
 mod secure;
 mod subchannel;
@@ -14,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use peregrine_core::{CallOptions, Error};
+use peregrine_core::{CallOptions, Error, Format, MethodDescriptor, MethodFormat, Status};
 use peregrine_transport::net::{IntoTarget, Target};
 
 pub use self::builder::ChannelBuilder;
@@ -80,6 +81,21 @@ impl Channel {
     /// Options of calls that set none of their own.
     pub(crate) fn defaults(&self) -> CallOptions {
         self.subchannel.config.defaults
+    }
+
+    /// How the messages of a call of `method` are rewritten; `None` if they are in the codec's own format.
+    ///
+    /// # Errors
+    /// UNIMPLEMENTED: the channel was not given the format, or the format does not know the method's types.
+    pub(crate) fn method_format(
+        &self,
+        format: Option<Format>,
+        method: &MethodDescriptor<'_>,
+    ) -> Result<Option<Arc<MethodFormat>>, Status> {
+        match format {
+            None | Some(Format::Proto) => Ok(None),
+            Some(format) => self.subchannel.config.formats.method(format, method).map(Some),
+        }
     }
 
     /// Receive window of a stream, in bytes.

@@ -27,6 +27,7 @@ use tokio::task::AbortHandle;
 
 use super::backoff;
 use super::connector::{Connector, Opened};
+use super::formats::Formats;
 use super::keepalive::KeepaliveTime;
 use super::secure::Secure;
 use crate::connection::driver::Driver;
@@ -47,6 +48,7 @@ pub(super) struct Config {
     pub(super) user_agent: String,
     pub(super) connect_timeout: Duration,
     pub(super) defaults: CallOptions,
+    pub(super) formats: Formats,
     /// What every connection's engine starts with; [`Attempt::engine`] adds what is each connection's own.
     pub(super) engine: peregrine_http2::Config,
     pub(super) keepalive: Arc<KeepaliveTime>,

@@ -1,6 +1,6 @@
 //! The header list of a request, and the encoded blocks of the methods that a connection calls.
 
-use peregrine_core::content_type;
+use peregrine_core::Format;
 use peregrine_core::deadline::TimeoutText;
 use peregrine_core::metadata::MetadataMap;
 use peregrine_http2::{CachedBlock, Connection, Field, OpenError, StreamKey};
@@ -14,6 +14,8 @@ pub(crate) struct RequestHead<'a> {
     pub(crate) authority: &'a str,
     pub(crate) user_agent: &'a str,
     pub(crate) timeout: Option<Timeout>,
+    /// Named by the content type.
+    pub(crate) format: Format,
     pub(crate) metadata: &'a MetadataMap,
 }
 
@@ -37,7 +39,7 @@ impl RequestHead<'_> {
         blocks: &mut HeadBlocks,
     ) -> Result<StreamKey, OpenError> {
         if self.metadata.is_empty() && self.timeout.is_none_or(|timeout| timeout.recurs) {
-            let block = blocks.block(self.path, self.timeout.map(|timeout| timeout.text));
+            let block = blocks.block(self.path, self.timeout.map(|timeout| timeout.text), self.format);
             return engine.open_cached(block, || self.fixed_fields(), false);
         }
         let mut scratch = Vec::new();
@@ -62,14 +64,14 @@ impl RequestHead<'_> {
             self.timeout.as_ref().map(|timeout| Field::new(b"grpc-timeout", timeout.text.as_bytes()));
         let rest = [
             Field::new(b"te", b"trailers"),
-            Field::new(b"content-type", content_type::GRPC),
+            Field::new(b"content-type", self.format.content_type().as_bytes()),
             Field::new(b"user-agent", self.user_agent.as_bytes()),
         ];
         pseudo.into_iter().chain(timeout).chain(rest)
     }
 }
 
-/// Encoded heads by what distinguishes them on one connection: the path and the timeout.
+/// Encoded heads by what distinguishes them on one connection: the path, the timeout and the format.
 #[derive(Debug, Default)]
 pub(super) struct HeadBlocks {
     entries: Vec<Entry>,
@@ -81,12 +83,13 @@ pub(super) struct HeadBlocks {
 struct Entry {
     path: Box<str>,
     timeout: Option<TimeoutText>,
+    format: Format,
     block: CachedBlock,
 }
 
 impl Entry {
-    fn is_for(&self, path: &str, timeout: Option<TimeoutText>) -> bool {
-        *self.path == *path && self.timeout == timeout
+    fn is_for(&self, path: &str, timeout: Option<TimeoutText>, format: Format) -> bool {
+        *self.path == *path && self.timeout == timeout && self.format == format
     }
 }
 
@@ -94,18 +97,18 @@ impl Entry {
 const KEPT: usize = 32;
 
 impl HeadBlocks {
-    fn block(&mut self, path: &str, timeout: Option<TimeoutText>) -> &mut CachedBlock {
-        if !self.entries.get(self.last).is_some_and(|entry| entry.is_for(path, timeout)) {
-            self.last = self.find_or_insert(path, timeout);
+    fn block(&mut self, path: &str, timeout: Option<TimeoutText>, format: Format) -> &mut CachedBlock {
+        if !self.entries.get(self.last).is_some_and(|entry| entry.is_for(path, timeout, format)) {
+            self.last = self.find_or_insert(path, timeout, format);
         }
         &mut self.entries[self.last].block
     }
 
-    fn find_or_insert(&mut self, path: &str, timeout: Option<TimeoutText>) -> usize {
-        if let Some(index) = self.entries.iter().position(|entry| entry.is_for(path, timeout)) {
+    fn find_or_insert(&mut self, path: &str, timeout: Option<TimeoutText>, format: Format) -> usize {
+        if let Some(index) = self.entries.iter().position(|entry| entry.is_for(path, timeout, format)) {
             return index;
         }
-        let entry = Entry { path: path.into(), timeout, block: CachedBlock::default() };
+        let entry = Entry { path: path.into(), timeout, format, block: CachedBlock::default() };
         if self.entries.len() < KEPT {
             self.entries.push(entry);
             return self.entries.len() - 1;
@@ -136,6 +139,7 @@ mod tests {
             authority: "host:1",
             user_agent: "grpc-rust-peregrine/0",
             timeout: Some(timeout),
+            format: Format::Proto,
             metadata: &metadata,
         };
         let names: Vec<_> = head.fixed_fields().map(|field| field.name.to_vec()).collect();
@@ -149,12 +153,15 @@ mod tests {
         let mut blocks = HeadBlocks::default();
         for round in 0..2 {
             for method in 0..3 * KEPT {
-                blocks.block(&format!("/s/{method}"), None);
-                assert!(blocks.entries[blocks.last].is_for(&format!("/s/{method}"), None), "{round}");
+                blocks.block(&format!("/s/{method}"), None, Format::Proto);
+                let found = blocks.entries[blocks.last].is_for(&format!("/s/{method}"), None, Format::Proto);
+                assert!(found, "{round}");
             }
         }
         assert_eq!(blocks.entries.len(), KEPT);
-        blocks.block("/s/0", Some(encode_timeout(Duration::from_secs(1))));
-        assert!(!blocks.entries[blocks.last].is_for("/s/0", None));
+        blocks.block("/s/0", Some(encode_timeout(Duration::from_secs(1))), Format::Proto);
+        assert!(!blocks.entries[blocks.last].is_for("/s/0", None, Format::Proto));
+        blocks.block("/s/0", None, Format::Json);
+        assert!(!blocks.entries[blocks.last].is_for("/s/0", None, Format::Proto));
     }
 }

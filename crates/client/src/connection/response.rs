@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use peregrine_core::call::SharedInbox;
 use peregrine_core::message::UnaryBody;
-use peregrine_core::{Code, Status};
+use peregrine_core::{Code, Format, Status};
 use peregrine_http2::{ErrorCode, Head};
 
 use super::response_head::{self, ResponseHead};
@@ -24,11 +24,10 @@ use super::response_head::{self, ResponseHead};
 const PAGE_LIMIT: usize = 1024;
 
 /// Where a response stands.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) enum Stage {
-    /// The first block is awaited.
-    #[default]
-    Head,
+    /// The first block is awaited; messages shall come in this format.
+    Head(Format),
     /// Messages, then trailers.
     Body,
     /// Not gRPC at all: the start of its body is kept for the message.
@@ -119,6 +118,11 @@ impl Stage {
             // wire-rules 35
             return fail(Status::internal(unsupported.to_string()), ErrorCode::CANCEL);
         }
+        if let Self::Head(asked) = *self
+            && facts.format != Some(asked)
+        {
+            return fail(other_format(&head, asked), ErrorCode::CANCEL);
+        }
         *self = Self::Body;
         match sink {
             Sink::Single { head: place, .. } => **place = facts.has_metadata().then(|| Arc::clone(&head)),
@@ -134,7 +138,9 @@ impl Stage {
     /// Body bytes. The second value is the credit to give back to the peer at once.
     pub(super) fn on_data(&mut self, data: &[u8], end_stream: bool, sink: &mut Sink<'_>) -> (Step, usize) {
         match self {
-            Self::Head => (fail(unexpected("DATA before the response head"), ErrorCode::PROTOCOL_ERROR), 0),
+            Self::Head(_) => {
+                (fail(unexpected("DATA before the response head"), ErrorCode::PROTOCOL_ERROR), 0)
+            }
             Self::Page(page) => {
                 let step = if page.push(data) || end_stream {
                     fail(page.status(), ErrorCode::PROTOCOL_ERROR)
@@ -235,6 +241,15 @@ fn fail(status: Status, reset: ErrorCode) -> Step {
     Step::End(End::failed(status, reset))
 }
 
+/// A reply comes in the format of its request, or it cannot be read.
+fn other_format(head: &Head, asked: Format) -> Status {
+    let content_type = head.field(b"content-type").unwrap_or_default().escape_ascii();
+    let asked = asked.content_type();
+    Status::internal(format!(
+        "the peer answered in another format than it was asked in: {content_type}, not {asked}"
+    ))
+}
+
 fn unexpected(what: &'static str) -> Status {
     Status::internal(what)
 }
@@ -256,7 +271,7 @@ mod tests {
     impl Reader {
         fn new() -> Self {
             let body = UnaryBody::new(Encoding::Identity, DEFAULT_MAX_RECEIVE);
-            Self { stage: Stage::default(), body, head: None }
+            Self { stage: Stage::Head(Format::Proto), body, head: None }
         }
 
         fn head(&mut self, fields: &[(&str, &str)], end_stream: bool) -> Step {
@@ -367,6 +382,25 @@ mod tests {
         reader.head(&[OK, GRPC], false);
         assert!(matches!(reader.data(b"\0\0\0\0\x01a", false), Step::More));
         assert_eq!(code(reader.data(b"\0\0\0\0\x01b", false)), Code::Unimplemented);
+    }
+
+    // wire-rules N1
+    #[test]
+    fn a_reply_in_another_format_than_its_request_is_internal() {
+        let json = ("content-type", "application/grpc+json");
+        assert_eq!(code(Reader::new().head(&[OK, json], false)), Code::Internal);
+        assert_eq!(
+            code(Reader::new().head(&[OK, ("content-type", "application/grpc+x")], false)),
+            Code::Internal
+        );
+        let mut asked_in_json = Reader { stage: Stage::Head(Format::Json), ..Reader::new() };
+        assert!(matches!(asked_in_json.head(&[OK, json], false), Step::More));
+        let mut asked_in_json = Reader { stage: Stage::Head(Format::Json), ..Reader::new() };
+        assert_eq!(code(asked_in_json.head(&[OK, GRPC], false)), Code::Internal);
+        // An error has no message, so its format does not matter.
+        let trailers_only = [OK, GRPC, ("grpc-status", "5")];
+        let mut asked_in_json = Reader { stage: Stage::Head(Format::Json), ..Reader::new() };
+        assert_eq!(code(asked_in_json.head(&trailers_only, true)), Code::NotFound);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The engine's memo hands the same [`Head`] to every call that received the same bytes, so the facts below are kept
 //! with it: most responses of a connection cost no look at a header field at all.
 
+use peregrine_core::Format;
 use peregrine_core::content_type::{self, ContentType};
 use peregrine_core::message::Encoding;
 use peregrine_core::metadata::{InvalidMetadata, MetadataMap, is_reserved_on_receipt};
@@ -14,6 +15,8 @@ use peregrine_http2::Head;
 pub(super) struct ResponseHead {
     /// Whether `content-type` says gRPC (wire-rules 9); false if there is none.
     pub(super) is_grpc: bool,
+    /// The format that `content-type` names, if it is one that we know.
+    pub(super) format: Option<Format>,
     /// `grpc-status`, if there is one (54).
     pub(super) code: Option<Code>,
     /// `grpc-encoding`, or why it cannot be read (35).
@@ -32,6 +35,7 @@ impl ResponseHead {
     fn derive(head: &Head) -> Self {
         let mut facts = Self {
             is_grpc: false,
+            format: None,
             code: None,
             encoding: Ok(Encoding::Identity),
             user_fields: 0,
@@ -44,7 +48,12 @@ impl ResponseHead {
             }
             match field.name {
                 b"content-type" => {
-                    facts.is_grpc = content_type::classify(field.value) != ContentType::NotGrpc;
+                    let content_type = content_type::classify(field.value);
+                    facts.is_grpc = content_type != ContentType::NotGrpc;
+                    facts.format = match content_type {
+                        ContentType::Grpc(format) => Some(format),
+                        ContentType::OtherFormat(_) | ContentType::NotGrpc => None,
+                    };
                 }
                 b"grpc-encoding" => {
                     facts.encoding =

@@ -93,7 +93,7 @@ impl State {
         }
         let record = Call {
             stream,
-            stage: Stage::default(),
+            stage: Stage::Head(call.head.format),
             deadline: call.deadline,
             writes_at_start: self.writes,
             pump: None,
@@ -252,7 +252,7 @@ impl State {
                 && let Some(deadline) = &call.deadline
             {
                 let status = deadline.exceeded(match call.stage {
-                    Stage::Head => "waiting for the response",
+                    Stage::Head(_) => "waiting for the response",
                     Stage::Body | Stage::Page(_) => "receiving the response",
                 });
                 // wire-rules 72
@@ -374,7 +374,7 @@ impl State {
         let Some(call) = self.calls.get(id) else { return };
         if code == ErrorCode::REFUSED_STREAM
             && initiator == Initiator::Remote
-            && matches!(call.stage, Stage::Head)
+            && matches!(call.stage, Stage::Head(_))
         {
             // wire-rules 67
             let status = Status::unavailable("the peer refused the call without processing it");

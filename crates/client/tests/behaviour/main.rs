@@ -36,6 +36,7 @@ const fn method(path: &'static str, client: bool, server: bool) -> MethodDescrip
         name: "Method",
         client_streaming: client,
         server_streaming: server,
+        file_descriptor_set: &[],
     }
 }
 

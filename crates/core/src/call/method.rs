@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A method as generated code or a tool describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct MethodDescriptor<'a> {
     /// `:path` of its calls, `/package.Service/Method`.
     pub path: &'a str,
@@ -15,6 +15,19 @@ pub struct MethodDescriptor<'a> {
     pub client_streaming: bool,
     /// Whether the server answers with a stream.
     pub server_streaming: bool,
+    /// An encoded `FileDescriptorSet` that has the service's file and all it imports, for message formats that go by
+    /// schema; empty if there is none.
+    pub file_descriptor_set: &'a [u8],
+}
+
+impl fmt::Debug for MethodDescriptor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MethodDescriptor")
+            .field("path", &self.path)
+            .field("client_streaming", &self.client_streaming)
+            .field("server_streaming", &self.server_streaming)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A service as generated code describes it.
@@ -76,6 +89,7 @@ impl MethodPath {
             name: self.name(),
             client_streaming,
             server_streaming,
+            file_descriptor_set: &[],
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::format::Format;
+
 /// Options of one call; unset ones fall back to the channel's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -15,6 +17,8 @@ pub struct CallOptions {
     pub max_response_size: Option<usize>,
     /// Longest request message in bytes (44). Default: no limit but the wire's 4 GiB.
     pub max_request_size: Option<usize>,
+    /// How messages look on the wire. Default: [`Format::Proto`].
+    pub format: Option<Format>,
 }
 
 impl CallOptions {
@@ -26,6 +30,7 @@ impl CallOptions {
             wait_for_ready: self.wait_for_ready.or(defaults.wait_for_ready),
             max_response_size: self.max_response_size.or(defaults.max_response_size),
             max_request_size: self.max_request_size.or(defaults.max_request_size),
+            format: self.format.or(defaults.format),
         }
     }
 }
@@ -42,6 +47,7 @@ mod tests {
             wait_for_ready: Some(true),
             max_response_size: Some(5),
             max_request_size: Some(6),
+            format: Some(Format::Json),
         };
         let merged = CallOptions { timeout: call.timeout, ..channel };
         assert_eq!(call.or(channel), merged);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_core::Stream;
 
 use crate::call::{CallOptions, Extensions, PeerAddr};
+use crate::format::Format;
 use crate::metadata::MetadataMap;
 
 /// A request message (or a stream of them) with metadata, deadline and peer.
@@ -185,6 +186,13 @@ impl<T> Request<T> {
     #[must_use]
     pub fn max_request_size(mut self, bytes: usize) -> Self {
         self.options.max_request_size = Some(bytes);
+        self
+    }
+
+    /// Chooses how the call's messages look on the wire, one of the formats that the channel was given.
+    #[must_use]
+    pub fn format(mut self, format: Format) -> Self {
+        self.options.format = Some(format);
         self
     }
 

@@ -11,6 +11,7 @@ use futures_core::Stream;
 use crate::call::SharedInbox;
 use crate::call::inbox::{End, Fetched};
 use crate::codec::{Codec, DecodeError, DecodeLimits, Payload};
+use crate::format::{Transcode, rewritten};
 use crate::message::{Deframer, PREFIX_LEN, truncated};
 use crate::metadata::MetadataMap;
 use crate::status::Status;
@@ -30,6 +31,8 @@ pub type DecodeFn<T> = fn(Payload<'_>, &DecodeLimits) -> Result<T, DecodeError>;
 pub struct Streaming<T> {
     inbox: Arc<SharedInbox>,
     decode: DecodeFn<T>,
+    /// Set if the messages are in a format that is not the codec's own.
+    transcode: Option<Arc<dyn Transcode>>,
     limits: DecodeLimits,
     /// Bytes fetched from the inbox and not decoded yet.
     local: Deframer,
@@ -50,7 +53,24 @@ impl<T> Streaming<T> {
     /// Reads `inbox` with a function.
     pub fn with_decode(inbox: Arc<SharedInbox>, decode: DecodeFn<T>, limits: DecodeLimits) -> Self {
         let local = Deframer::new(inbox.config().encoding, inbox.config().max_message);
-        Self { inbox, decode, limits, local, taken: 0, reported: 0, headers: None, trailers: None }
+        Self {
+            inbox,
+            decode,
+            transcode: None,
+            limits,
+            local,
+            taken: 0,
+            reported: 0,
+            headers: None,
+            trailers: None,
+        }
+    }
+
+    /// The same stream, whose messages are rewritten before the codec reads them.
+    #[must_use]
+    pub fn transcoded(mut self, transcode: Option<Arc<dyn Transcode>>) -> Self {
+        self.transcode = transcode;
+        self
     }
 
     /// The next message; `None` at the end.
@@ -101,7 +121,11 @@ impl<T> Streaming<T> {
             Ok(None) => return None,
             Ok(Some(payload)) => {
                 self.taken += (PREFIX_LEN + payload.len()) as u64;
-                (self.decode)(payload, &self.limits).map_err(Status::from)
+                let native = match &self.transcode {
+                    None => Ok(payload),
+                    Some(transcode) => rewritten(&payload, &**transcode, &self.limits),
+                };
+                native.and_then(|native| (self.decode)(native, &self.limits)).map_err(Status::from)
             }
             Err(status) => Err(status),
         };

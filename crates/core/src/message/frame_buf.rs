@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::codec::{Codec, EncodeError, EncodeTarget};
+use crate::format::{self, Transcode};
 use crate::message::{EncodeBuf, MAX_MESSAGE_LEN, write_prefix};
 
 /// Framed messages, not yet on a connection.
@@ -31,9 +32,23 @@ impl FrameBuf {
     /// The message is over `limit` bytes (44), or its codec failed or wrote
     /// another number of bytes than it announced (Z3).
     pub fn encode<C: Codec<T>, T>(&mut self, value: &T, limit: usize) -> Result<(), EncodeError> {
+        self.encode_as::<C, T>(value, None, limit)
+    }
+
+    /// [`encode`](Self::encode), rewritten by `transcode` if there is one.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode), or the format cannot express the message.
+    pub fn encode_as<C: Codec<T>, T>(
+        &mut self,
+        value: &T,
+        transcode: Option<&dyn Transcode>,
+        limit: usize,
+    ) -> Result<(), EncodeError> {
         let (bytes, links) = (self.bytes.len(), self.links.len());
         let mut target = OneMessage { buf: self, limit, announced: None };
-        let outcome = C::encode(value, &mut target).and_then(|()| target.announced());
+        let outcome =
+            format::encode::<C, T, _>(value, transcode, &mut target).and_then(|()| target.announced());
         let written = |buf: &Self, announced: usize| {
             let linked: usize = buf.links.range(links..).map(|(_, piece)| piece.len()).sum();
             let written = buf.bytes.len() - bytes + linked - crate::message::PREFIX_LEN;

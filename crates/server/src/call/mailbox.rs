@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use peregrine_core::call::InboxOwner;
 use peregrine_core::message::FrameBuf;
-use peregrine_core::{Codec, MetadataMap, Status};
+use peregrine_core::{Codec, MetadataMap, Status, Transcode};
 use peregrine_http2::StreamKey;
 
 use crate::service::CallResult;
@@ -185,8 +185,12 @@ impl Outbox {
         self.head = Some(metadata);
     }
 
-    pub(super) fn send_message<C: Codec<B>, B>(&mut self, message: &B) -> Result<(), Status> {
-        Ok(self.messages.encode::<C, B>(message, self.max_send_size)?)
+    pub(super) fn send_message<C: Codec<B>, B>(
+        &mut self,
+        message: &B,
+        transcode: Option<&dyn Transcode>,
+    ) -> Result<(), Status> {
+        Ok(self.messages.encode_as::<C, B>(message, transcode, self.max_send_size)?)
     }
 
     pub(super) fn poll_writable(&self, cx: &Context<'_>) -> bool {

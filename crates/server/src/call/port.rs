@@ -11,7 +11,7 @@
 use std::cell::RefCell;
 use std::task::{Context, Poll};
 
-use peregrine_core::{Codec, MetadataMap, Status};
+use peregrine_core::{Codec, Format, MetadataMap, Status, Transcode};
 use peregrine_http2::StreamKey;
 
 use super::mailbox::Outbox;
@@ -26,6 +26,7 @@ thread_local! {
 pub(crate) struct Port {
     pub(crate) target: Target,
     pub(crate) key: StreamKey,
+    pub(crate) format: Format,
     /// Whether the response head is out; decides between trailers and trailers-only.
     pub(crate) head_sent: bool,
 }
@@ -60,7 +61,7 @@ pub(crate) fn send_head(metadata: MetadataMap) -> Result<(), Status> {
     let sent = on_port(|port| {
         if !port.head_sent {
             match &mut port.target {
-                Target::Wire(wire) => wire.send_head(port.key, &metadata)?,
+                Target::Wire(wire) => wire.send_head(port.key, port.format, &metadata)?,
                 Target::Outbox(outbox) => outbox.send_head(metadata),
             }
             port.head_sent = true;
@@ -71,14 +72,17 @@ pub(crate) fn send_head(metadata: MetadataMap) -> Result<(), Status> {
     sent.unwrap_or(Ok(()))
 }
 
-/// Encodes and sends one message.
+/// Encodes and sends one message, rewritten by `transcode` if the call's format is not the codec's own.
 ///
 /// # Errors
 /// The message does not encode or is over the send limit.
-pub(crate) fn send_message<C: Codec<B>, B>(message: &B) -> Result<(), Status> {
+pub(crate) fn send_message<C: Codec<B>, B>(
+    message: &B,
+    transcode: Option<&dyn Transcode>,
+) -> Result<(), Status> {
     let sent = on_port(|port| match &mut port.target {
-        Target::Wire(wire) => wire.send_message::<C, B>(port.key, message),
-        Target::Outbox(outbox) => outbox.send_message::<C, B>(message),
+        Target::Wire(wire) => wire.send_message::<C, B>(port.key, message, transcode),
+        Target::Outbox(outbox) => outbox.send_message::<C, B>(message, transcode),
     });
     sent.unwrap_or_else(|| Err(polled_elsewhere()))
 }

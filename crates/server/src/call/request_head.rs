@@ -11,7 +11,7 @@ use std::time::Duration;
 use peregrine_core::content_type::{self, ContentType};
 use peregrine_core::deadline::parse_timeout;
 use peregrine_core::message::Encoding;
-use peregrine_core::{MetadataMap, Status};
+use peregrine_core::{Format, MetadataMap, Status};
 use peregrine_http2::Head;
 
 use super::excerpt::shortened;
@@ -31,11 +31,14 @@ pub(crate) struct RequestHead {
 pub(crate) struct Route {
     pub(crate) method: MethodIndex,
     pub(crate) encoding: Encoding,
+    pub(crate) format: Format,
 }
 
 /// Why a request does not become a call.
 #[derive(Debug)]
 pub(crate) struct Refusal {
+    /// What the request came in; the answer names the same.
+    pub(crate) format: Format,
     pub(crate) http_status: u16,
     pub(crate) status: Status,
     /// Sent along as `grpc-accept-encoding` (wire-rules 34).
@@ -44,7 +47,7 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     fn new(http_status: u16, status: Status) -> Self {
-        Self { http_status, status, accepted_encodings: None }
+        Self { format: Format::Proto, http_status, status, accepted_encodings: None }
     }
 
     /// The request does not even claim to be gRPC.
@@ -118,28 +121,49 @@ fn check(
             Status::internal(format!("gRPC calls are POST requests, not {}", lossy(head.method()))),
         ));
     }
-    check_content_type(collected.content_type)?;
+    let format = check_content_type(collected.content_type, router)?;
+    check_call(head, router, secure, collected, bad_metadata, format)
+        .map_err(|refusal| Refusal { format, ..refusal })
+}
+
+/// What follows once the format is known, which a refusal then names too.
+fn check_call(
+    head: &Head,
+    router: &Router,
+    secure: &Secure,
+    collected: &Collected<'_>,
+    bad_metadata: Option<Status>,
+    format: Format,
+) -> Result<Route, Refusal> {
     check_authority(head.authority().or(collected.host), secure)?;
     let path = head.path().unwrap_or_default();
     let Some(method) = router.find(path) else { return Err(Refusal::new(200, Router::unimplemented(path))) };
+    if let Err(reason) = router.check_format(method, format) {
+        return Err(Refusal::new(200, reason.clone()));
+    }
     let encoding = check_encoding(collected)?;
     // wire-rules 14
     if let Some(Err(status)) = &collected.timeout {
         return Err(Refusal::new(400, status.clone()));
     }
     // wire-rules 25
-    bad_metadata.map_or(Ok(Route { method, encoding }), |status| Err(Refusal::new(400, status)))
+    bad_metadata.map_or(Ok(Route { method, encoding, format }), |status| Err(Refusal::new(400, status)))
 }
 
 /// wire-rules 9, 10, N1, N2
-fn check_content_type(value: Option<&[u8]>) -> Result<(), Refusal> {
+fn check_content_type(value: Option<&[u8]>, router: &Router) -> Result<Format, Refusal> {
     match content_type::classify(value.unwrap_or_default()) {
-        ContentType::Grpc => Ok(()),
-        ContentType::OtherFormat(_) => Err(Refusal::new(
+        ContentType::Grpc(format) if router.speaks(format) => Ok(format),
+        ContentType::Grpc(_) | ContentType::OtherFormat(_) => Err(Refusal::new(
             200,
             Status::unimplemented(format!(
-                "message format {} is not supported; this server speaks application/grpc+proto",
-                lossy(value)
+                "message format {} is not supported; this server speaks {}",
+                lossy(value),
+                if router.speaks(Format::Json) {
+                    "application/grpc+proto and application/grpc+json"
+                } else {
+                    "application/grpc+proto"
+                }
             )),
         )),
         ContentType::NotGrpc => Err(Refusal::new(
@@ -174,13 +198,15 @@ fn check_encoding(collected: &Collected<'_>) -> Result<Encoding, Refusal> {
     match collected.encoding.map_or(Ok(Encoding::Identity), Encoding::from_wire) {
         Ok(encoding) => Ok(encoding),
         Err(_unsupported) => Err(Refusal {
-            http_status: 200,
-            status: Status::unimplemented(format!(
-                "messages compressed with {} are not supported; accepted: {}",
-                lossy(collected.encoding),
-                Encoding::SUPPORTED
-            )),
             accepted_encodings: Some(Encoding::SUPPORTED),
+            ..Refusal::new(
+                200,
+                Status::unimplemented(format!(
+                    "messages compressed with {} are not supported; accepted: {}",
+                    lossy(collected.encoding),
+                    Encoding::SUPPORTED
+                )),
+            )
         }),
     }
 }

@@ -4,7 +4,7 @@
 //! encoded once per connection. It is what a call's future finds in its port when it is polled in place.
 
 use peregrine_core::message::{EncodeBuf, FrameBuf, PREFIX_LEN, write_prefix};
-use peregrine_core::{Codec, EncodeError, EncodeTarget, MetadataMap, Status};
+use peregrine_core::{Codec, EncodeError, EncodeTarget, Format, MetadataMap, Status, Transcode, format};
 use peregrine_http2::{CachedBlock, Connection, DataWrite, ErrorCode, Field, StreamError, StreamKey};
 
 use super::fields::{metadata_fields, status_fields};
@@ -13,8 +13,8 @@ use super::fields::{metadata_fields, status_fields};
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) connection: Connection,
-    /// The head of every reply without metadata, encoded.
-    reply_head: CachedBlock,
+    /// The heads of replies without metadata, encoded, by [`Format::index`].
+    reply_heads: [CachedBlock; Format::COUNT],
     /// `grpc-status: 0` alone, encoded.
     ok_trailers: CachedBlock,
     /// Largest message that leaves, in bytes (wire-rules 44).
@@ -25,7 +25,7 @@ impl Wire {
     pub(crate) fn new(connection: Connection, max_send_size: usize) -> Self {
         Self {
             connection,
-            reply_head: CachedBlock::default(),
+            reply_heads: Default::default(),
             ok_trailers: CachedBlock::default(),
             max_send_size,
         }
@@ -35,13 +35,19 @@ impl Wire {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED when the peer does not accept that much metadata (wire-rules 27); nothing was sent.
-    pub(crate) fn send_head(&mut self, key: StreamKey, metadata: &MetadataMap) -> Result<(), Status> {
+    pub(crate) fn send_head(
+        &mut self,
+        key: StreamKey,
+        format: Format,
+        metadata: &MetadataMap,
+    ) -> Result<(), Status> {
+        let fields = || reply_head(format).iter().copied();
         let sent = if metadata.is_empty() {
-            self.connection.send_cached_headers(key, &mut self.reply_head, reply_fields, false)
+            self.connection.send_cached_headers(key, &mut self.reply_heads[format.index()], fields, false)
         } else {
             let mut scratch = Vec::new();
             let user = metadata_fields(metadata, &mut scratch);
-            self.connection.send_headers(key, reply_fields().chain(user), false)
+            self.connection.send_headers(key, fields().chain(user), false)
         };
         match sent {
             Err(StreamError::HeaderListTooLarge { size, limit }) => Err(too_large("initial", size, limit)),
@@ -54,14 +60,19 @@ impl Wire {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED over the send limit, INTERNAL when the codec fails; nothing of the message was sent.
-    pub(crate) fn send_message<C: Codec<T>, T>(&mut self, key: StreamKey, message: &T) -> Result<(), Status> {
+    pub(crate) fn send_message<C: Codec<T>, T>(
+        &mut self,
+        key: StreamKey,
+        message: &T,
+        transcode: Option<&dyn Transcode>,
+    ) -> Result<(), Status> {
         let mut target = WireTarget {
             connection: Some(&mut self.connection),
             key,
             limit: self.max_send_size,
             write: None,
         };
-        match C::encode(message, &mut target) {
+        match format::encode::<C, T, _>(message, transcode, &mut target) {
             Ok(()) => target.commit(),
             Err(error) => Err(error.into()),
         }
@@ -79,10 +90,17 @@ impl Wire {
     /// Ends the call: trailers, or one block that is head and trailers when no head was sent (wire-rules 49, 50).
     ///
     /// A peer that is still sending learns by RST_STREAM(NO_ERROR) that nobody reads on (wire-rules 63).
-    pub(crate) fn finish(&mut self, key: StreamKey, head_sent: bool, result: Result<&MetadataMap, &Status>) {
+    pub(crate) fn finish(
+        &mut self,
+        key: StreamKey,
+        format: Format,
+        head_sent: bool,
+        result: Result<&MetadataMap, &Status>,
+    ) {
+        let head = head_unless(head_sent, format);
         let sent = match result {
-            Ok(trailers) => self.send_ok(key, head_sent, trailers),
-            Err(status) => self.send_status(key, head_unless(head_sent), status),
+            Ok(trailers) => self.send_ok(key, head, trailers),
+            Err(status) => self.send_status(key, head, status),
         };
         if sent.is_ok() {
             self.connection.reset_when_sent(key, ErrorCode::NO_ERROR);
@@ -93,6 +111,7 @@ impl Wire {
     pub(crate) fn refuse(
         &mut self,
         key: StreamKey,
+        format: Format,
         http_status: u16,
         status: &Status,
         accepted: Option<&str>,
@@ -104,7 +123,7 @@ impl Wire {
         ];
         let head = [
             Field::new(b":status", &digits),
-            Field::new(b"content-type", CONTENT_TYPE),
+            Field::new(b"content-type", format.content_type().as_bytes()),
             Field::new(b"grpc-accept-encoding", accepted.unwrap_or_default().as_bytes()),
         ];
         let head = if accepted.is_some() { &head[..] } else { &head[..2] };
@@ -117,19 +136,19 @@ impl Wire {
     fn send_ok(
         &mut self,
         key: StreamKey,
-        head_sent: bool,
+        head: &[Field<'_>],
         trailers: &MetadataMap,
     ) -> Result<(), StreamError> {
-        let sent = if head_sent && trailers.is_empty() {
+        let sent = if head.is_empty() && trailers.is_empty() {
             self.connection.send_cached_headers(key, &mut self.ok_trailers, ok_fields, true)
         } else {
             let mut scratch = Vec::new();
             let user = metadata_fields(trailers, &mut scratch);
-            let head = head_unless(head_sent).iter().copied();
-            self.connection.send_headers(key, head.chain(ok_fields()).chain(user), true)
+            let fields = head.iter().copied().chain(ok_fields()).chain(user);
+            self.connection.send_headers(key, fields, true)
         };
         let Err(StreamError::HeaderListTooLarge { size, limit }) = sent else { return sent };
-        self.send_status(key, head_unless(head_sent), &too_large("trailing", size, limit))
+        self.send_status(key, head, &too_large("trailing", size, limit))
     }
 
     /// Ends the stream with `head` and a status, whatever the peer's limit.
@@ -163,9 +182,6 @@ fn too_large(which: &str, size: usize, limit: u32) -> Status {
     ))
 }
 
-/// The value of every reply's `content-type`.
-const CONTENT_TYPE: &[u8] = b"application/grpc";
-
 /// The status without details and metadata, its text cut to what a header list of `limit` bytes has room for.
 fn shortened(status: &Status, limit: usize) -> Status {
     // Head, grpc-status and the text's own 32 + name; each byte of text may take three when encoded.
@@ -177,16 +193,21 @@ fn shortened(status: &Status, limit: usize) -> Status {
     Status::new(status.code(), status.message()[..end].to_owned())
 }
 
-const REPLY_HEAD: [Field<'static>; 2] =
-    [Field::new(b":status", b"200"), Field::new(b"content-type", CONTENT_TYPE)];
+/// The fields of every reply's head, the user's aside: a reply comes in the format of its request.
+fn reply_head(format: Format) -> &'static [Field<'static>; 2] {
+    const fn head(format: Format) -> [Field<'static>; 2] {
+        let content_type = format.content_type().as_bytes();
+        [Field::new(b":status", b"200"), Field::new(b"content-type", content_type)]
+    }
 
-fn reply_fields<'a>() -> impl Iterator<Item = Field<'a>> + Clone {
-    REPLY_HEAD.into_iter()
+    const PROTO: [Field<'static>; 2] = head(Format::Proto);
+    const JSON: [Field<'static>; 2] = head(Format::Json);
+    if format == Format::Json { &JSON } else { &PROTO }
 }
 
 /// The fields of the head, for a block that has to bring it along.
-fn head_unless(head_sent: bool) -> &'static [Field<'static>] {
-    if head_sent { &[] } else { &REPLY_HEAD }
+fn head_unless(head_sent: bool, format: Format) -> &'static [Field<'static>] {
+    if head_sent { &[] } else { reply_head(format) }
 }
 
 fn ok_fields<'a>() -> impl Iterator<Item = Field<'a>> + Clone {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use peregrine_core::call::SharedInbox;
 use peregrine_core::message::{Encoding, UnaryBody};
-use peregrine_core::{MetadataMap, Status};
+use peregrine_core::{Format, MetadataMap, Status};
 use peregrine_http2::StreamKey;
 
 use super::handlers::Task;
@@ -29,6 +29,7 @@ pub(super) struct Call {
     pub(super) key: StreamKey,
     pub(super) method: MethodIndex,
     pub(super) encoding: Encoding,
+    pub(super) format: Format,
     pub(super) metadata: Arc<MetadataMap>,
     pub(super) deadline: Option<Instant>,
     pub(super) head_sent: bool,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use peregrine_core::Status;
 use peregrine_core::call::{InboxConfig, SharedInbox};
 use peregrine_core::deadline::deadline_after;
 use peregrine_core::message::{UnaryBody, single_message};
+use peregrine_core::{Format, Status};
 use peregrine_http2::{ErrorCode, Event, Head, StreamKey};
 
 use super::Serving;
@@ -30,7 +30,7 @@ impl Serving {
                     self.fail(stream, status);
                 } else {
                     self.refused.retain(|refused| refused.stream != stream);
-                    self.wire().refuse(stream, 431, &status, None);
+                    self.wire().refuse(stream, Format::Proto, 431, &status, None);
                 }
             }
             // wire-rules 74: whatever the call holds is dropped at once.
@@ -74,6 +74,7 @@ impl Serving {
             key,
             method: route.method,
             encoding: route.encoding,
+            format: route.format,
             metadata: Arc::clone(&request.metadata),
             deadline,
             head_sent: false,
@@ -187,7 +188,8 @@ impl Serving {
     }
 
     fn refuse(&mut self, key: StreamKey, refusal: &Refusal) {
-        self.wire().refuse(key, refusal.http_status, &refusal.status, refusal.accepted_encodings);
+        let Refusal { format, http_status, status, accepted_encodings } = refusal;
+        self.wire().refuse(key, *format, *http_status, status, *accepted_encodings);
     }
 
     /// The whole body of a one-message request lies in the read buffer: the fast path (wire-rules M3).

@@ -33,6 +33,7 @@ impl Serving {
             deadline: call.deadline,
             peer: &self.info.peer,
             limits: &shared.limits,
+            format: shared.router.format(call.method, call.format),
         };
         // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
         match catch_unwind(AssertUnwindSafe(|| slot.as_mut().start(incoming))) {
@@ -59,7 +60,12 @@ impl Serving {
         let waker = self.waker(call.key.index());
         waker.0.on_poll();
         let timed = self.timed();
-        let port = Port { target: Target::Wire(wire), key: call.key, head_sent: call.head_sent };
+        let port = Port {
+            target: Target::Wire(wire),
+            key: call.key,
+            format: call.format,
+            head_sent: call.head_sent,
+        };
         let (port, polled) = with_port(port, || {
             let mut cx = Context::from_waker(&waker.1);
             catch_unwind(AssertUnwindSafe(|| slot.as_mut().poll(&mut cx)))
@@ -133,7 +139,8 @@ impl Serving {
         match reply.part {
             Part::Head(metadata) => {
                 call.head_sent = true;
-                if let Err(status) = self.wire().send_head(key, &metadata)
+                let format = call.format;
+                if let Err(status) = self.wire().send_head(key, format, &metadata)
                     && let Some(mut call) = self.take_call(key)
                 {
                     call.head_sent = false;
@@ -164,7 +171,7 @@ impl Serving {
     /// deadline. `call` is not in the table.
     pub(super) fn finish(&mut self, mut call: Call, result: &CallResult) {
         let wire = self.wire();
-        wire.finish(call.key, call.head_sent, result.as_ref());
+        wire.finish(call.key, call.format, call.head_sent, result.as_ref());
         let drains = call.deadline.is_some() && wire.connection.queued(call.key) > 0;
         if let CallState::Parked { slot, .. } = std::mem::replace(&mut call.state, CallState::Draining) {
             drop_quietly(slot);

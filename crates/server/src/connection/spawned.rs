@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use peregrine_core::Format;
+
 use super::Shared;
 use super::call::{Slot, panicked};
 use super::handlers::{Orphans, Running, Task};
@@ -21,7 +23,9 @@ pub(super) fn spawn(
     method: MethodIndex,
     orphans: &Arc<Orphans>,
 ) -> Task {
-    let port = Port { key: outbox.key(), target: Target::Outbox(outbox), head_sent: false };
+    // The connection knows the call's format, and writes the head.
+    let port =
+        Port { key: outbox.key(), target: Target::Outbox(outbox), format: Format::Proto, head_sent: false };
     Task::spawn(orphans, |running| {
         let mut call =
             Spawned { slot, port: Some(port), shared, method, polled: false, running: Some(running) };

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use peregrine_core::{MethodDescriptor, ServiceDescriptor, Status};
+use peregrine_core::{Format, MessageFormat, MethodDescriptor, MethodFormat, ServiceDescriptor, Status};
 
 use crate::call::excerpt::shortened;
 use crate::service::{CallSlot, Service};
@@ -32,6 +32,9 @@ pub(crate) struct Router {
     services: Vec<Arc<dyn Service>>,
     /// What stands in front of every path, without a slash at its end (wire-rules R3). Usually empty.
     prefix: Box<[u8]>,
+    /// By [`Format::index`]: how the messages of each method are rewritten, or why they cannot be. Empty for the
+    /// codecs' own format and for those that the server was not given.
+    formats: [Vec<Result<MethodFormat, Status>>; Format::COUNT],
 }
 
 /// A method, mounted.
@@ -82,6 +85,39 @@ impl Router {
         }
         self.prefix = prefix.as_bytes().into();
         Ok(())
+    }
+
+    /// From now on calls of the methods mounted so far may come in another format.
+    pub(crate) fn add_format(&mut self, format: &dyn MessageFormat) {
+        let methods = self.methods.iter().map(|method| {
+            let service = self.services[method.service].descriptor();
+            // A descriptor written by hand may name its schema once, for the whole service.
+            let file_descriptor_set = service.file_descriptor_set;
+            format.method(&MethodDescriptor { file_descriptor_set, ..*method.descriptor })
+        });
+        self.formats[format.format().index()] = methods.collect();
+    }
+
+    /// Whether calls may come in this format.
+    pub(crate) fn speaks(&self, format: Format) -> bool {
+        format == Format::Proto || !self.formats[format.index()].is_empty()
+    }
+
+    /// Whether calls of this method may come in this format.
+    pub(crate) fn check_format(&self, method: MethodIndex, format: Format) -> Result<(), &Status> {
+        match self.formats[format.index()].get(method.get()) {
+            Some(Err(reason)) => Err(reason),
+            _ => Ok(()),
+        }
+    }
+
+    /// How the messages of a call are rewritten; `None` if the codec reads them as they are.
+    #[inline]
+    pub(crate) fn format(&self, method: MethodIndex, format: Format) -> Option<&MethodFormat> {
+        if format == Format::Proto {
+            return None;
+        }
+        self.formats[format.index()].get(method.get())?.as_ref().ok()
     }
 
     /// The method for a path, compared as bytes: no percent-decoding, no query, case-sensitive.

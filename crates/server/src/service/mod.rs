@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use peregrine_core::call::SharedInbox;
-use peregrine_core::{DecodeLimits, MetadataMap, Payload, PeerAddr, ServiceDescriptor, Status};
+use peregrine_core::{DecodeLimits, MetadataMap, MethodFormat, Payload, PeerAddr, ServiceDescriptor, Status};
 
 pub use self::shape::{bidi_slot, client_streaming_slot, server_streaming_slot, unary_slot};
 pub use self::slot::ResponseSink;
@@ -63,4 +63,6 @@ pub struct IncomingCall<'a> {
     pub peer: &'a PeerAddr,
     /// Bounds for decoding.
     pub limits: &'a DecodeLimits,
+    /// How messages are rewritten, if they are in a format that is not the codec's own.
+    pub format: Option<&'a MethodFormat>,
 }

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use peregrine_core::{Codec, MetadataMap, PeerAddr, Request, Response, Status, Streaming};
+use peregrine_core::{Codec, MetadataMap, PeerAddr, Request, Response, Status, Streaming, Transcode, format};
 
 use super::slot::{ResponseSink, Slot};
 use super::{CallResult, CallSlot, IncomingCall};
@@ -25,8 +25,9 @@ where
     F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
 {
     Slot::boxed(service, move |service, call| {
+        let transcode = response_format(&call);
         let reply = handler(service, decode_request::<C, A>(call)?);
-        Ok(async move { respond::<C, B>(reply.await?) })
+        Ok(async move { respond::<C, B>(reply.await?, transcode.as_deref()) })
     })
 }
 
@@ -41,7 +42,8 @@ where
     F: Future<Output = CallResult> + Send + 'static,
 {
     Slot::boxed(service, move |service, call| {
-        Ok(handler(service, decode_request::<C, A>(call)?, ResponseSink::new()))
+        let sink = ResponseSink::new(response_format(&call));
+        Ok(handler(service, decode_request::<C, A>(call)?, sink))
     })
 }
 
@@ -56,8 +58,9 @@ where
     F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
 {
     Slot::boxed(service, move |service, call| {
+        let transcode = response_format(&call);
         let reply = handler(service, streaming_request::<C, A>(call)?);
-        Ok(async move { respond::<C, B>(reply.await?) })
+        Ok(async move { respond::<C, B>(reply.await?, transcode.as_deref()) })
     })
 }
 
@@ -72,28 +75,36 @@ where
     F: Future<Output = CallResult> + Send + 'static,
 {
     Slot::boxed(service, move |service, call| {
-        Ok(handler(service, streaming_request::<C, A>(call)?, ResponseSink::new()))
+        let sink = ResponseSink::new(response_format(&call));
+        Ok(handler(service, streaming_request::<C, A>(call)?, sink))
     })
 }
 
 /// Writes a unary reply: head, then the one message. A message that cannot be encoded ends the call with the
 /// error in trailers, since the head is out by then (wire-rules E3).
-fn respond<C: Codec<B>, B>(response: Response<B>) -> CallResult {
+fn respond<C: Codec<B>, B>(response: Response<B>, transcode: Option<&dyn Transcode>) -> CallResult {
     let (message, metadata, trailers, _extensions) = response.into_parts();
     port::send_head(metadata)?;
-    port::send_message::<C, B>(&message)?;
+    port::send_message::<C, B>(&message, transcode)?;
     Ok(trailers)
 }
 
+/// How the reply is rewritten: a call has one format.
+fn response_format(call: &IncomingCall<'_>) -> Option<Arc<dyn Transcode>> {
+    call.format.map(|format| Arc::clone(&format.response))
+}
+
 fn decode_request<C: Codec<A>, A>(call: IncomingCall<'_>) -> Result<Request<A>, Status> {
-    let IncomingCall { metadata, body, deadline, peer, limits, .. } = call;
-    Ok(request(C::decode(body, limits)?, metadata, deadline, peer))
+    let IncomingCall { metadata, body, deadline, peer, limits, format, .. } = call;
+    let message = format::decode::<C, A>(body, format.map(|format| &*format.request), limits)?;
+    Ok(request(message, metadata, deadline, peer))
 }
 
 fn streaming_request<C: Codec<A>, A>(call: IncomingCall<'_>) -> Result<Request<Streaming<A>>, Status> {
-    let IncomingCall { metadata, inbox, deadline, peer, limits, .. } = call;
+    let IncomingCall { metadata, inbox, deadline, peer, limits, format, .. } = call;
     let Some(inbox) = inbox else { return Err(Status::internal("a streaming call came without an inbox")) };
-    Ok(request(Streaming::new::<C>(inbox, *limits), metadata, deadline, peer))
+    let transcode = format.map(|format| Arc::clone(&format.request));
+    Ok(request(Streaming::new::<C>(inbox, *limits).transcoded(transcode), metadata, deadline, peer))
 }
 
 fn request<M>(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use peregrine_core::{Codec, Response, Status};
+use peregrine_core::{Codec, Response, Status, Transcode};
 use pin_project_lite::pin_project;
 
 use super::{CallResult, CallSlot, IncomingCall};
@@ -67,6 +67,8 @@ where
 /// Handed to the future of a streaming call by generated code. It works only while that call is polled by the
 /// server; it is not a handle to keep.
 pub struct ResponseSink<C, B> {
+    /// Set if messages leave in a format that is not the codec's own.
+    transcode: Option<Arc<dyn Transcode>>,
     shape: PhantomData<fn(C, B)>,
 }
 
@@ -77,8 +79,8 @@ impl<C, B> fmt::Debug for ResponseSink<C, B> {
 }
 
 impl<C: Codec<B>, B> ResponseSink<C, B> {
-    pub(super) fn new() -> Self {
-        Self { shape: PhantomData }
+    pub(super) fn new(transcode: Option<Arc<dyn Transcode>>) -> Self {
+        Self { transcode, shape: PhantomData }
     }
 
     /// Sends the head, then every item of the response's stream, and returns the trailing metadata.
@@ -96,18 +98,18 @@ impl<C: Codec<B>, B> ResponseSink<C, B> {
         let (stream, metadata, trailers, _extensions) = response.into_parts();
         port::send_head(metadata)?;
         let mut stream = pin!(stream);
-        std::future::poll_fn(|cx| Self::poll_forward(stream.as_mut(), cx)).await?;
+        std::future::poll_fn(|cx| self.poll_forward(stream.as_mut(), cx)).await?;
         Ok(trailers)
     }
 
-    fn poll_forward<S>(mut stream: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<Result<(), Status>>
+    fn poll_forward<S>(&self, mut stream: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<Result<(), Status>>
     where
         S: Stream<Item = Result<B, Status>>,
     {
         loop {
             ready!(port::poll_writable(cx));
             match ready!(stream.as_mut().poll_next(cx)) {
-                Some(Ok(message)) => port::send_message::<C, B>(&message)?,
+                Some(Ok(message)) => port::send_message::<C, B>(&message, self.transcode.as_deref())?,
                 Some(Err(status)) => return Poll::Ready(Err(status)),
                 None => return Poll::Ready(Ok(())),
             }

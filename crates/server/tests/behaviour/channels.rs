@@ -25,6 +25,7 @@ static DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
         name: "Count",
         client_streaming: false,
         server_streaming: true,
+        file_descriptor_set: &[],
     }],
     file_descriptor_set: &[],
 };

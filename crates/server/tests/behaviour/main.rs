@@ -9,6 +9,7 @@ mod bodies;
 mod cancellation;
 mod channels;
 mod deadlines;
+mod formats;
 mod heads;
 mod life;
 mod limits;

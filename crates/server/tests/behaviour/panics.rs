@@ -88,7 +88,14 @@ static BRITTLE: ServiceDescriptor = ServiceDescriptor {
 
 const fn brittle(path: &'static str, name: &'static str) -> MethodDescriptor<'static> {
     let service = "test.Brittle";
-    MethodDescriptor { path, service, name, client_streaming: false, server_streaming: false }
+    MethodDescriptor {
+        path,
+        service,
+        name,
+        client_streaming: false,
+        server_streaming: false,
+        file_descriptor_set: &[],
+    }
 }
 
 /// Panics when dropped, unless that happens in a panic.

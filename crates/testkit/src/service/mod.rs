@@ -55,7 +55,14 @@ const fn method(
     client_streaming: bool,
     server_streaming: bool,
 ) -> MethodDescriptor<'static> {
-    MethodDescriptor { path, service: "test.Test", name, client_streaming, server_streaming }
+    MethodDescriptor {
+        path,
+        service: "test.Test",
+        name,
+        client_streaming,
+        server_streaming,
+        file_descriptor_set: &[],
+    }
 }
 
 /// The service. Mount it on a server; keep a share of its [`Journal`].

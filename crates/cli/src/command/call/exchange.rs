@@ -72,6 +72,7 @@ impl Exchange<'_> {
             name: method.name(),
             client_streaming: method.is_client_streaming(),
             server_streaming: method.is_server_streaming(),
+            file_descriptor_set: &[],
         };
         talk.request(&path_text, &mut console.err)?;
 
