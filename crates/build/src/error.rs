@@ -149,6 +149,25 @@ impl Place {
         }
     }
 
+    /// A `Location.span` of descriptors: line, column and end column from 0, or four numbers if it spans several lines.
+    pub(crate) fn from_location(file: &str, source: &str, span: &[i32], label: &str) -> Option<Self> {
+        let number = |index: usize| usize::try_from(*span.get(index)?).ok();
+        let (line, column) = (number(0)?, number(1)?);
+        let source_line = source.lines().nth(line)?.trim_end().to_owned();
+        let width = match span {
+            [_, start, end] => usize::try_from(end - start).ok()?.max(1),
+            _ => source_line.chars().count().saturating_sub(column).max(1),
+        };
+        Some(Self {
+            file: file.to_owned(),
+            line: line + 1,
+            column: column + 1,
+            source_line,
+            width,
+            label: Some(label.to_owned()),
+        })
+    }
+
     /// A position known by line and column (from 0) only, as descriptors give it.
     pub(crate) fn from_line(file: &str, line: usize, column: usize) -> Self {
         Self {

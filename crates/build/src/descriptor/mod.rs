@@ -6,6 +6,8 @@
 mod names;
 mod wire;
 
+use std::collections::HashSet;
+
 use prost::Message as _;
 use prost_types::{FileDescriptorProto, FileDescriptorSet};
 
@@ -37,9 +39,9 @@ impl Input {
         if set.file.is_empty() {
             return Err(not_a_set("it holds no file"));
         }
+        let names: HashSet<&str> = set.file.iter().map(FileDescriptorProto::name).collect();
         for file in &set.file {
-            let missing =
-                file.dependency.iter().find(|import| set.file.iter().all(|other| other.name() != **import));
+            let missing = file.dependency.iter().find(|import| !names.contains(import.as_str()));
             if let Some(import) = missing {
                 return Err(Error::new(format!(
                     "the descriptor set lacks {import}, which {} imports",

@@ -21,14 +21,10 @@ pub(super) fn explain(error: &protox::Error, resolver: &Resolver) -> Error {
     for other in error.related().into_iter().flatten() {
         report = report.with_note(format!("also: {other}"));
     }
-    if error.is_file_not_found() {
-        report = report
-            .with_note(format!("imports are looked up in: {}", resolver.roots_shown().join(", ")))
-            .with_next("add the folder that holds it: configure().include(\"..\").compile(..)");
-    } else if let Some(next) = next_step(&message) {
-        report = report.with_next(next);
+    match next_step(&message) {
+        Some(next) => report.with_next(next),
+        None => report,
     }
-    report
 }
 
 /// The first labelled span, in the text of the file that it lies in.
@@ -54,8 +50,6 @@ fn next_step(message: &str) -> Option<String> {
         );
     } else if message.contains("is defined twice") {
         next.push_str("rename one of the two");
-    } else if message.contains("import cycle") {
-        next.push_str("move what both files need into a third one");
     } else if message.starts_with("expected ") {
         let _ =
             write!(next, "look at the end of the statement before it: a missing ';' or brace shows up here");

@@ -1,15 +1,20 @@
 //! From paths of `.proto` files to a descriptor set, without protoc.
 //!
 //! Called by [`Config::compile`](crate::Config::compile). [`roots`] decides what imports are relative to, [`resolver`]
-//! finds and remembers the files, protox compiles them, and [`diagnose`] turns its complaints into our report.
+//! finds and remembers the files, [`compiler`] follows the imports and gives protox what to check, and [`diagnose`] turns
+//! protox's complaints into our report.
 
+mod absolute;
+mod compiler;
 mod diagnose;
 mod resolver;
 mod roots;
+mod symbols;
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use compiler::Compiler;
 use resolver::Resolver;
 
 /// What compiling the files gave.
@@ -49,17 +54,13 @@ pub(crate) fn compile(files: &[PathBuf], includes: &[PathBuf], base: &Path) -> R
     };
 
     let resolver = Resolver::new(roots, base);
-    let mut compiler = protox::Compiler::with_file_resolver(resolver.clone());
-    compiler.include_imports(true).include_source_info(true);
+    let mut compiler = Compiler::new(&resolver);
     for file in &files {
-        if resolver.name_of(file).is_none() {
-            return Err(resolver.not_included(file));
-        }
-        if let Err(error) = compiler.open_file(file) {
-            return Err(resolver.take_failure().unwrap_or_else(|| diagnose::explain(&error, &resolver)));
-        }
+        let name = resolver.name_of(file).ok_or_else(|| resolver.not_included(file))?;
+        resolver.check_not_shadowed(&name, file)?;
+        compiler.add(&name)?;
     }
-    Ok(Compiled { descriptor_set: compiler.encode_file_descriptor_set(), files_read: resolver.files_read() })
+    Ok(Compiled { descriptor_set: compiler.descriptor_set(), files_read: resolver.files_read() })
 }
 
 fn existing(file: &Path, base: &Path) -> Result<PathBuf> {

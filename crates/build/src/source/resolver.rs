@@ -1,67 +1,100 @@
 //! Finds imported files, and remembers what it found.
 //!
-//! protox asks for files by import name. Each one read is kept with its path and text: the paths are what a build
-//! watches, the texts are what error reports quote.
+//! Each file read is kept with its path and text: the paths are what a build watches, the texts are what error reports
+//! quote.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use super::SourceFile;
-use crate::error::{Error, Place};
+use crate::error::{Error, Place, Result};
 
-/// Cheap to clone; clones share what was found.
-#[derive(Clone)]
+/// Looks through the import roots.
 pub(super) struct Resolver {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     roots: Vec<PathBuf>,
     base: PathBuf,
-    state: Mutex<State>,
+    state: RefCell<State>,
 }
 
+/// Behind a cell, since the compiler asks for files while it holds on to others.
 #[derive(Default)]
 struct State {
     opened: Vec<SourceFile>,
-    /// An error of ours that protox only passes through as text.
-    failure: Option<Error>,
+    by_name: HashMap<String, usize>,
+    by_path: HashMap<PathBuf, usize>,
 }
 
 impl Resolver {
     /// `roots` and `base` are normalized absolute paths. `base` is what shown paths are relative to.
     pub(super) fn new(roots: Vec<PathBuf>, base: PathBuf) -> Self {
-        Self { shared: Arc::new(Shared { roots, base, state: Mutex::default() }) }
+        Self { roots, base, state: RefCell::default() }
     }
 
     /// The import name of a file on disk: relative to the first root above it.
     pub(super) fn name_of(&self, path: &Path) -> Option<String> {
-        let relative = self.shared.roots.iter().find_map(|root| path.strip_prefix(root).ok())?;
+        let relative = self.roots.iter().find_map(|root| path.strip_prefix(root).ok())?;
         let parts: Option<Vec<&str>> = relative.components().map(|part| part.as_os_str().to_str()).collect();
         parts.map(|parts| parts.join("/"))
     }
 
+    /// The text of the file with this import name, from the first root that has one. `None` if none has.
+    pub(super) fn read(&self, name: &str) -> Result<Option<String>> {
+        let Some(path) = self.find(name) else { return Ok(None) };
+        if let Some(other) = self.name_opened_as(&path).filter(|other| other != name) {
+            return Err(self.two_names(&path, &other, name));
+        }
+        let text = std::fs::read_to_string(&path).map_err(|cause| Error::io("reading", &path, cause))?;
+        let shown = self.path_shown(&path);
+        if let Some(offset) = edition_statement(&text) {
+            return Err(edition_unsupported(&shown, &text, offset));
+        }
+        let mut state = self.state.borrow_mut();
+        let index = state.opened.len();
+        state.by_name.insert(name.to_owned(), index);
+        state.by_path.insert(path.clone(), index);
+        state.opened.push(SourceFile { name: name.to_owned(), path, shown, text: text.clone() });
+        Ok(Some(text))
+    }
+
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        self.roots.iter().map(|root| normalized(&root.join(name))).find(|path| path.is_file())
+    }
+
+    fn name_opened_as(&self, path: &Path) -> Option<String> {
+        let state = self.state.borrow();
+        state.by_path.get(path).map(|&index| state.opened[index].name.clone())
+    }
+
+    /// Fails if another root has a file of this name that is found before `path`, which was asked for.
+    pub(super) fn check_not_shadowed(&self, name: &str, path: &Path) -> Result {
+        match self.find(name) {
+            Some(found) if found != path => Err(Error::new(format!(
+                "{} is hidden by {}, which has the same import name {name:?}",
+                self.path_shown(path),
+                self.path_shown(&found)
+            ))
+            .with_next("put the include folder of the wanted one first")),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn roots_shown(&self) -> Vec<String> {
-        self.shared.roots.iter().map(|root| shown(root, &self.shared.base)).collect()
+        self.roots.iter().map(|root| shown(root, &self.base)).collect()
     }
 
     pub(super) fn path_shown(&self, path: &Path) -> String {
-        shown(path, &self.shared.base)
+        shown(path, &self.base)
     }
 
-    pub(super) fn files_read(&self) -> Vec<SourceFile> {
-        self.state().opened.clone()
+    pub(super) fn files_read(self) -> Vec<SourceFile> {
+        self.state.into_inner().opened
     }
 
     /// The file that was opened under this import name.
     pub(super) fn opened(&self, name: &str) -> Option<SourceFile> {
-        self.state().opened.iter().find(|file| file.name == name).cloned()
-    }
-
-    pub(super) fn take_failure(&self) -> Option<Error> {
-        self.state().failure.take()
+        let state = self.state.borrow();
+        state.by_name.get(name).map(|&index| state.opened[index].clone())
     }
 
     pub(super) fn not_included(&self, path: &Path) -> Error {
@@ -70,60 +103,11 @@ impl Resolver {
             .with_next("add one with configure().include(..) that is a parent of the file")
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Records `error` for [`take_failure`](Self::take_failure) and gives protox something to stop with.
-    fn fail(&self, error: Error) -> protox::Error {
-        let passed_on = protox::Error::new(error.to_string());
-        self.state().failure = Some(error);
-        passed_on
-    }
-
-    fn open_at(&self, name: &str, path: PathBuf) -> Result<File, protox::Error> {
-        let source = std::fs::read_to_string(&path)
-            .map_err(|cause| self.fail(Error::io("reading", &self.shared.base.join(&path), cause)))?;
-        if let Some(other) = self.other_name_of(&path, name) {
-            return Err(self.fail(self.two_names(&path, &other, name)));
-        }
-        let shown = self.path_shown(&path);
-        let refused = edition_statement(&source).map(|offset| edition_unsupported(&shown, &source, offset));
-        let parsed = File::from_source(name, &source);
-        self.state().opened.push(SourceFile { name: name.to_owned(), path, shown, text: source });
-        match refused {
-            Some(error) => Err(self.fail(error)),
-            None => parsed,
-        }
-    }
-
-    /// The name under which the same file was opened before, if it was another one.
-    fn other_name_of(&self, path: &Path, name: &str) -> Option<String> {
-        let state = self.state();
-        let same = state.opened.iter().find(|file| file.path == path && file.name != name)?;
-        Some(same.name.clone())
-    }
-
     fn two_names(&self, path: &Path, first: &str, second: &str) -> Error {
         Error::new(format!("{} is imported under two names, {first:?} and {second:?}", self.path_shown(path)))
             .with_note("a file with two names would define everything in it twice")
             .with_note(format!("imports are looked up in: {}", self.roots_shown().join(", ")))
             .with_next("use one name in all imports, and give its folder with configure().include(..)")
-    }
-}
-
-impl FileResolver for Resolver {
-    fn resolve_path(&self, path: &Path) -> Option<String> {
-        self.name_of(path)
-    }
-
-    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
-        let found =
-            self.shared.roots.iter().map(|root| normalized(&root.join(name))).find(|path| path.is_file());
-        match found {
-            Some(path) => self.open_at(name, path),
-            None => GoogleFileResolver::new().open_file(name),
-        }
     }
 }
 

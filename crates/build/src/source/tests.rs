@@ -73,6 +73,44 @@ fn a_file_under_two_names_is_an_error_that_names_both() {
 }
 
 #[test]
+fn a_name_means_the_same_whatever_is_compiled_beside_it() {
+    let far = "syntax = \"proto3\";\npackage p.ext.config;\nmessage Other {}\n";
+    let near = "syntax = \"proto3\";\npackage p.config;\nmessage M {}\n";
+    let x = "syntax = \"proto3\";\npackage p.ext.x;\nimport \"near.proto\";\nmessage X { config.M m = 1; }\n";
+    let folder = tree(&[("far.proto", far), ("near.proto", near), ("x.proto", x)]);
+    let compiled = compile_in(&folder, &["far.proto", "x.proto"]).unwrap();
+    let set = prost_types::FileDescriptorSet::decode(&*compiled.descriptor_set).unwrap();
+    assert_eq!(set.file[2].message_type[0].field[0].type_name(), ".p.config.M");
+}
+
+#[test]
+fn custom_options_are_found_as_types_are() {
+    let far = "syntax = \"proto3\";\npackage p.ext.note;\nmessage Other {}\n";
+    let near = "syntax = \"proto2\";\npackage p.note;\nimport \"google/protobuf/descriptor.proto\";\nextend google.protobuf.FieldOptions { optional string text = 50001; }\n";
+    let x = "syntax = \"proto3\";\npackage p.ext.x;\nimport \"near.proto\";\nmessage X { int32 m = 1 [(note.text) = \"y\"]; }\n";
+    let folder = tree(&[("far.proto", far), ("near.proto", near), ("x.proto", x)]);
+    compile_in(&folder, &["far.proto", "x.proto"]).unwrap();
+}
+
+#[test]
+fn an_import_cycle_shows_the_import_that_closes_it() {
+    let import = |name: &str| format!("syntax = \"proto3\";\nimport \"{name}\";\n");
+    let folder = tree(&[("a.proto", &import("b.proto")), ("b.proto", &import("a.proto"))]);
+    let report = format!("{:?}", compile_in(&folder, &["a.proto"]).unwrap_err());
+    assert!(report.contains("import cycle: a.proto -> b.proto -> a.proto"), "{report}");
+    assert!(report.contains("b.proto:2:") && report.contains("imported here"), "{report}");
+}
+
+#[test]
+fn a_second_import_of_a_file_is_an_error() {
+    let x = "syntax = \"proto3\";\nimport \"y.proto\";\nimport \"y.proto\";\n";
+    let folder = tree(&[("x.proto", x), ("y.proto", EMPTY)]);
+    let report = format!("{:?}", compile_in(&folder, &["x.proto"]).unwrap_err());
+    assert!(report.contains("x.proto:3:"), "{report}");
+    assert!(report.contains("import 'y.proto' is there twice"), "{report}");
+}
+
+#[test]
 fn a_syntax_error_shows_file_line_and_caret() {
     let folder = tree(&[("proto/a.proto", "syntax = \"proto3\";\nmessage M {\n  string name 1;\n}\n")]);
     let error = compile_in(&folder, &["proto/a.proto"]).unwrap_err();
