@@ -1,0 +1,31 @@
+//! From what the runner asks for to a server's settings.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, ensure};
+use peregrine::{Server, ServerTls};
+use peregrine_conformance::pb::{Protocol, ServerCompatRequest, ServerCompatResponse};
+
+/// A server as `request` wants it, and what to answer the runner if it listens at `address`.
+pub(crate) fn apply(
+    request: &ServerCompatRequest,
+    address: SocketAddr,
+) -> Result<(Server, ServerCompatResponse)> {
+    ensure!(request.protocol == Protocol::PROTOCOL_GRPC, "{:?} is not spoken here", request.protocol);
+    let mut server = Server::builder();
+    let mut response = ServerCompatResponse {
+        host: address.ip().to_string(),
+        port: address.port().into(),
+        ..Default::default()
+    };
+    if request.use_tls {
+        let own = request.server_creds.as_option().context("TLS is asked for without a certificate")?;
+        ensure!(request.client_tls_cert.is_empty(), "callers' certificates are not judged yet");
+        server = server.tls(ServerTls::from_pem(&own.cert, &own.key)?);
+        response.pem_cert = own.cert.clone();
+    }
+    if request.message_receive_limit > 0 {
+        server = server.max_receive_message_size(request.message_receive_limit as usize);
+    }
+    Ok((server, response))
+}
