@@ -87,6 +87,12 @@ pub(crate) fn not_secured(target: &Target, error: HandshakeError) -> Error {
         }
         Kind::BadCertificate => "the cause below says what is wrong with the server's certificate",
         Kind::Closed => "is this the TLS port of a gRPC server? plaintext ports hang up like this",
+        Kind::ClientCertificateMissing => {
+            "give the client a certificate and its key with ClientTls::identity_files"
+        }
+        Kind::ClientCertificateRefused(_) => {
+            "is it of an authority that the server trusts, for use by clients, and in date? the server's log says more"
+        }
         Kind::Refused(_) => "the server's log should say why it refused",
         _ => "check what listens on this port, and the network in between",
     };

@@ -25,7 +25,7 @@ mod error;
 pub use peregrine_http2::{AdaptiveWindows, Keepalive, LimitConfig as Limits, Rate, WindowBudget};
 pub use peregrine_transport::net::{IntoTarget, Security, Target, TargetError};
 #[cfg(feature = "tls")]
-pub use peregrine_transport::tls::{ClientTls, HandshakeError, HandshakeErrorKind};
+pub use peregrine_transport::tls::{ClientTls, HandshakeError, HandshakeErrorKind, TlsVersion};
 
 pub use crate::call::{
     bidi, bidi_sender, client_streaming, client_streaming_sender, server_streaming, unary,

@@ -38,7 +38,7 @@ pub mod stream;
 
 pub use crate::call::{
     CallOptions, Extensions, IntoRequest, IntoStreamingRequest, MethodDescriptor, MethodPath, PeerAddr,
-    Request, Response, ServiceDescriptor, Streaming,
+    PeerIdentity, Request, Response, ServiceDescriptor, Streaming,
 };
 pub use crate::codec::{BytesCodec, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload};
 pub use crate::error::{Error, Phase};

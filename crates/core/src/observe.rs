@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::call::PeerAddr;
+use crate::call::{PeerAddr, PeerIdentity};
 
 /// Hears of what a server or a channel does besides answering calls.
 ///
@@ -56,12 +56,14 @@ pub struct ConnectionInfo {
     pub side: Side,
     /// Who is at the other end.
     pub peer: PeerAddr,
+    /// What its certificate says, over mutual TLS and once the handshake is over.
+    pub peer_identity: Option<Arc<PeerIdentity>>,
 }
 
 impl ConnectionInfo {
     /// For those who make connections.
     pub fn new(side: Side, id: u64, peer: PeerAddr) -> Self {
-        Self { id, side, peer }
+        Self { id, side, peer, peer_identity: None }
     }
 }
 

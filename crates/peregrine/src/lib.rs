@@ -109,13 +109,13 @@ pub mod rt;
 
 pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target, TargetError};
 #[cfg(feature = "tls")]
-pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind};
+pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind, TlsVersion};
 pub use peregrine_core::observe::{self, Observe};
 pub use peregrine_core::stream::{Receiver, pipe};
 pub use peregrine_core::{
     BytesCodec, CallOptions, Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest,
-    InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, Phase, Request, Response,
-    Sender, ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
+    InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, PeerIdentity, Phase, Request,
+    Response, Sender, ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
 #[cfg(feature = "tls")]
 pub use peregrine_server::ServerTls;

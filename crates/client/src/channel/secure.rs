@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use peregrine_core::{Error, Phase};
+use peregrine_transport::driver::Closed;
 use peregrine_transport::net::{Security, Target};
 #[cfg(feature = "tls")]
-use peregrine_transport::tls::ClientTls;
+use peregrine_transport::tls::{ClientTls, HandshakeError};
 
 use super::connector::Opened;
 
@@ -63,6 +64,16 @@ impl Secure {
     }
 }
 
+#[cfg(feature = "tls")]
+impl Secure {
+    /// What the server had against the handshake, if it says so only now that HTTP/2 should begin.
+    pub(super) fn refusal(&self, target: &Target, closed: &Closed) -> Option<Error> {
+        let (Some(tls), Closed::Io(error)) = (&self.tls, closed) else { return None };
+        let late = HandshakeError::late_alert(error, tls.has_identity())?;
+        Some(crate::error::not_secured(target, late))
+    }
+}
+
 #[cfg(not(feature = "tls"))]
 impl Secure {
     #[expect(clippy::unused_self, reason = "the same face as with TLS")]
@@ -77,6 +88,11 @@ impl Secure {
                 .with_hint("switch on the feature `tls` of the crate peregrine"));
         }
         Ok(self)
+    }
+
+    #[expect(clippy::unused_self, reason = "the same face as with TLS")]
+    pub(super) fn refusal(&self, _target: &Target, _closed: &Closed) -> Option<Error> {
+        None
     }
 
     #[expect(clippy::unused_async, reason = "the same face as with TLS")]

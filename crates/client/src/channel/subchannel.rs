@@ -264,6 +264,7 @@ impl Attempt {
         let connection = SharedConnection::new(engine, observed, keepalive, Handle::current(), now());
         let mut driver = Driver::new(stream, Arc::clone(&connection));
         if let Err((error, closed)) = driver.start(silence).await {
+            let error = self.config.secure.refusal(&self.config.target, &closed).unwrap_or(error);
             let error = if error.peer().is_none() { error.with_peer(&self.config.target) } else { error };
             self.report_failure(error);
             driver.take_leave(&closed).await;

@@ -10,7 +10,9 @@
 //! | `request`, `response` | a message with its metadata |
 //! | `streaming` | incoming messages |
 
+mod certificate;
 mod extensions;
+mod identity;
 mod inbox;
 mod method;
 mod options;
@@ -20,6 +22,7 @@ mod response;
 mod streaming;
 
 pub use crate::call::extensions::Extensions;
+pub use crate::call::identity::PeerIdentity;
 pub use crate::call::inbox::{InboxConfig, InboxOwner, SharedInbox};
 pub use crate::call::method::{
     InvalidMethodPath, MethodDescriptor, MethodPath, ServiceDescriptor, split_path,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 
-use crate::call::{CallOptions, Extensions, PeerAddr};
+use crate::call::{CallOptions, Extensions, PeerAddr, PeerIdentity};
 use crate::format::Format;
 use crate::metadata::MetadataMap;
 
@@ -21,6 +21,8 @@ pub struct Request<T> {
     extensions: Extensions,
     deadline: Option<Instant>,
     peer: PeerAddr,
+    /// Only over mutual TLS.
+    peer_identity: Option<Arc<PeerIdentity>>,
     options: CallOptions,
 }
 
@@ -70,6 +72,7 @@ impl<T> Request<T> {
             extensions: Extensions::new(),
             deadline: None,
             peer: PeerAddr::Unknown,
+            peer_identity: None,
             options: CallOptions::default(),
         }
     }
@@ -150,6 +153,17 @@ impl<T> Request<T> {
         self.peer = peer;
     }
 
+    /// On a server: who called, as the certificate says that the caller has proven its own. `None` unless the server
+    /// asks for certificates (`ServerTls::client_ca_pem`), and for callers that showed none where that is allowed.
+    pub fn peer_identity(&self) -> Option<&PeerIdentity> {
+        self.peer_identity.as_deref()
+    }
+
+    /// Sets the identity of the peer; done by the server.
+    pub fn set_peer_identity(&mut self, identity: Option<Arc<PeerIdentity>>) {
+        self.peer_identity = identity;
+    }
+
     /// The options of the call.
     pub fn options(&self) -> &CallOptions {
         &self.options
@@ -204,6 +218,7 @@ impl<T> Request<T> {
             extensions: self.extensions,
             deadline: self.deadline,
             peer: self.peer,
+            peer_identity: self.peer_identity,
             options: self.options,
         }
     }

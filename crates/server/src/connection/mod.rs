@@ -25,6 +25,8 @@ use std::task::{Context, Waker};
 use std::time::Instant;
 
 use peregrine_core::DecodeLimits;
+#[cfg(feature = "tls")]
+use peregrine_core::PeerIdentity;
 use peregrine_core::observe::{ConnectionEvent, ConnectionInfo, EndedBy};
 use peregrine_http2::{Connection, Event, StreamKey};
 use peregrine_transport::driver::{Closed, Endpoint};
@@ -114,6 +116,12 @@ impl Serving {
         };
         serving.observe(&ConnectionEvent::Opened);
         serving
+    }
+
+    /// The TLS handshake is over: what the client has proven to be.
+    #[cfg(feature = "tls")]
+    pub(crate) fn on_secured(&mut self, identity: Option<PeerIdentity>) {
+        self.info.peer_identity = identity.map(Arc::new);
     }
 
     fn wire(&mut self) -> &mut Wire {

@@ -32,6 +32,7 @@ impl Serving {
             inbox: inbox.clone(),
             deadline: call.deadline,
             peer: &self.info.peer,
+            peer_identity: self.info.peer_identity.as_ref(),
             limits: &shared.limits,
             format: shared.router.format(call.method, call.format),
         };

@@ -20,7 +20,10 @@ where
     // Boxed, so that the connection does not carry its kilobytes for the rest of its life.
     let handshake = Box::pin(async { tls.accept(io).await.map_err(NotOpened::Handshake) });
     match opening::in_time(&opening, handshake).await {
-        Ok(stream) => opening::serve(stream, opening, serving).await,
+        Ok(stream) => {
+            serving.on_secured(stream.peer_identity());
+            opening::serve(stream, opening, serving).await;
+        }
         Err(reason) => reason.tell(&mut serving),
     }
 }

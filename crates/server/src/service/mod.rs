@@ -12,7 +12,9 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use peregrine_core::call::SharedInbox;
-use peregrine_core::{DecodeLimits, MetadataMap, MethodFormat, Payload, PeerAddr, ServiceDescriptor, Status};
+use peregrine_core::{
+    DecodeLimits, MetadataMap, MethodFormat, Payload, PeerAddr, PeerIdentity, ServiceDescriptor, Status,
+};
 
 pub use self::shape::{bidi_slot, client_streaming_slot, server_streaming_slot, unary_slot};
 pub use self::slot::ResponseSink;
@@ -61,6 +63,8 @@ pub struct IncomingCall<'a> {
     pub deadline: Option<Instant>,
     /// Who calls.
     pub peer: &'a PeerAddr,
+    /// Who calls, by the certificate shown.
+    pub peer_identity: Option<&'a Arc<PeerIdentity>>,
     /// Bounds for decoding.
     pub limits: &'a DecodeLimits,
     /// How messages are rewritten, if they are in a format that is not the codec's own.

@@ -8,7 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use peregrine_core::{Codec, MetadataMap, PeerAddr, Request, Response, Status, Streaming, Transcode, format};
+use peregrine_core::{
+    Codec, MetadataMap, PeerAddr, PeerIdentity, Request, Response, Status, Streaming, Transcode, format,
+};
 
 use super::slot::{ResponseSink, Slot};
 use super::{CallResult, CallSlot, IncomingCall};
@@ -95,16 +97,18 @@ fn response_format(call: &IncomingCall<'_>) -> Option<Arc<dyn Transcode>> {
 }
 
 fn decode_request<C: Codec<A>, A>(call: IncomingCall<'_>) -> Result<Request<A>, Status> {
-    let IncomingCall { metadata, body, deadline, peer, limits, format, .. } = call;
-    let message = format::decode::<C, A>(body, format.map(|format| &*format.request), limits)?;
-    Ok(request(message, metadata, deadline, peer))
+    let transcode = call.format.map(|format| &*format.request);
+    let message = format::decode::<C, A>(call.body, transcode, call.limits)?;
+    Ok(request(message, call.metadata, call.deadline, call.peer, call.peer_identity))
 }
 
 fn streaming_request<C: Codec<A>, A>(call: IncomingCall<'_>) -> Result<Request<Streaming<A>>, Status> {
-    let IncomingCall { metadata, inbox, deadline, peer, limits, format, .. } = call;
-    let Some(inbox) = inbox else { return Err(Status::internal("a streaming call came without an inbox")) };
-    let transcode = format.map(|format| Arc::clone(&format.request));
-    Ok(request(Streaming::new::<C>(inbox, *limits).transcoded(transcode), metadata, deadline, peer))
+    let Some(inbox) = call.inbox else {
+        return Err(Status::internal("a streaming call came without an inbox"));
+    };
+    let transcode = call.format.map(|format| Arc::clone(&format.request));
+    let messages = Streaming::new::<C>(inbox, *call.limits).transcoded(transcode);
+    Ok(request(messages, call.metadata, call.deadline, call.peer, call.peer_identity))
 }
 
 fn request<M>(
@@ -112,10 +116,12 @@ fn request<M>(
     metadata: &Arc<MetadataMap>,
     deadline: Option<Instant>,
     peer: &PeerAddr,
+    identity: Option<&Arc<PeerIdentity>>,
 ) -> Request<M> {
     let mut request = Request::new(message);
     request.set_deadline(deadline);
     request.set_peer(peer.clone());
+    request.set_peer_identity(identity.cloned());
     request.share_metadata(Arc::clone(metadata));
     request
 }

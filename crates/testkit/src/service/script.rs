@@ -14,6 +14,7 @@
 //! | `tell` | makes a message that lists the request's metadata, a line each, bytes in hex |
 //! | `time-left` | makes a message with the milliseconds until the deadline, or `none` |
 //! | `peer` | makes a message with the peer's address |
+//! | `identity` | makes a message with the names in the peer's certificate, or `none` |
 //! | `yield` | is pending once, and asks to be polled again at once |
 //! | `hold` | blocks its thread until the test [lets go](super::Journal::let_go), as a computation would |
 //! | `gate` | waits until the test [opens the gate](super::Journal::open_gate) |
@@ -43,7 +44,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use peregrine_core::{
-    Code, MetadataMap, MetadataValue, Request, Response, Status, Stream, Streaming, unfold,
+    Code, MetadataMap, MetadataValue, PeerIdentity, Request, Response, Status, Stream, Streaming, unfold,
 };
 
 use super::Journal;
@@ -79,6 +80,7 @@ pub(super) struct Call {
     requests: Requests,
     told: String,
     peer: String,
+    identity: String,
     deadline: Option<Instant>,
     head: MetadataMap,
     trailers: MetadataMap,
@@ -98,6 +100,7 @@ impl Call {
             steps: VecDeque::new(),
             told: listing(request.metadata()),
             peer: request.peer().to_string(),
+            identity: request.peer_identity().map_or_else(|| "none".to_owned(), names),
             deadline: request.deadline(),
             requests: requests(request.into_inner()),
             head: MetadataMap::new(),
@@ -194,6 +197,7 @@ impl Call {
             Step::Tell => return Ok(Some(self.told.clone().into())),
             Step::TimeLeft => return Ok(Some(self.time_left().into())),
             Step::Peer => return Ok(Some(self.peer.clone().into())),
+            Step::Identity => return Ok(Some(self.identity.clone().into())),
             Step::Yield => yield_once().await,
             Step::Hold => self.running.journal.hold(),
             Step::Gate => self.running.journal.pass_gate().await,
@@ -240,6 +244,7 @@ enum Step {
     Tell,
     TimeLeft,
     Peer,
+    Identity,
     Yield,
     Hold,
     Gate,
@@ -266,6 +271,7 @@ impl Step {
             "tell" => Self::Tell,
             "time-left" => Self::TimeLeft,
             "peer" => Self::Peer,
+            "identity" => Self::Identity,
             "yield" => Self::Yield,
             "hold" => Self::Hold,
             "gate" => Self::Gate,
@@ -330,6 +336,14 @@ fn insert(metadata: &mut MetadataMap, entry: &str) {
         metadata.append(name, value)
     };
     appended.expect("metadata that a call can carry");
+}
+
+/// Every name in a certificate: the common name, then the alternative ones by kind, separated by spaces.
+fn names(identity: &PeerIdentity) -> String {
+    let common = identity.common_name().unwrap_or("-").replace(' ', "_");
+    let addresses = identity.ip_addresses().iter().map(ToString::to_string);
+    let kinds = [identity.dns_names(), identity.uris(), identity.emails()];
+    [common].into_iter().chain(kinds.concat()).chain(addresses).collect::<Vec<_>>().join(" ")
 }
 
 fn listing(metadata: &MetadataMap) -> String {

@@ -1,28 +1,46 @@
-//! The client's side: whom it trusts, and the handshake of one connection.
+//! The client's side: whom it trusts, who it is, and the handshake of one connection.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use peregrine_core::{Error, Phase};
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use rustls::sign::SingleCertAndKey;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
+use super::current::Current;
 use super::error::{HandshakeError, HandshakeErrorKind};
 use super::first_bytes::FirstBytes;
-use super::pem::{self, Origin};
+use super::material::{Authorities, Identity, Text};
+use super::version::TlsVersion;
 use super::{ALPN, TlsStream, provider};
 
-/// A client's TLS: the authorities that it trusts, and the name that it expects. Cheap to clone.
+/// A client's TLS: the authorities that it trusts, the name that it expects, and its own certificate if it has one.
+/// Cheap to clone.
 ///
 /// TLS 1.2 and 1.3. The server must choose the ALPN protocol `h2`.
 #[derive(Clone)]
 pub struct ClientTls {
-    config: Arc<ClientConfig>,
+    current: Current<Made>,
     server_name: Option<String>,
     allow_missing_alpn: bool,
+}
+
+/// What a configuration is made of.
+#[derive(Clone)]
+struct Recipe {
+    authorities: Authorities,
+    identity: Option<Identity>,
+    oldest: TlsVersion,
+}
+
+/// What a recipe gives.
+struct Made {
+    recipe: Recipe,
+    config: Arc<ClientConfig>,
 }
 
 impl ClientTls {
@@ -31,37 +49,87 @@ impl ClientTls {
     /// # Errors
     /// The text holds no certificate, or one that is malformed.
     pub fn with_ca_pem(authorities: impl AsRef<[u8]>) -> Result<Self, Error> {
-        Self::new(pem::certificates(authorities.as_ref(), Origin::Memory)?, Origin::Memory)
+        Authorities::read(Text::memory(authorities)).map(Self::new)
     }
 
-    /// The same from a file, which is read now and never again.
+    /// The same from a file, which is read now.
     ///
     /// # Errors
     /// The file cannot be read, or as [`with_ca_pem`](Self::with_ca_pem).
     pub fn with_ca_file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let text = pem::read(path, "the trusted certificates")?;
-        let origin = Origin::File(path);
-        Self::new(pem::certificates(&text, origin)?, origin)
+        Authorities::read(Text::file(path)).map(Self::new)
     }
 
-    fn new(authorities: Vec<CertificateDer<'static>>, origin: Origin<'_>) -> Result<Self, Error> {
-        let unusable = |error: rustls::Error| {
-            Error::new(Phase::Config, format!("a certificate in {origin} cannot be trusted: {error}"))
-                .with_source(error)
-                .with_hint("the file must hold certificates of authorities, in PEM form")
-        };
-        let mut roots = RootCertStore::empty();
-        for authority in authorities {
-            roots.add(authority).map_err(unusable)?;
+    fn new(authorities: Authorities) -> Self {
+        let recipe = Recipe { authorities, identity: None, oldest: TlsVersion::default() };
+        Self { current: Current::new(recipe.make()), server_name: None, allow_missing_alpn: false }
+    }
+
+    /// Shows this certificate to servers that ask for one: the chain in PEM, the client's own certificate first, and
+    /// its private key (PKCS#8, PKCS#1 or SEC1). Default: none.
+    ///
+    /// # Errors
+    /// The text holds no certificate or key, they are malformed, or do not belong together.
+    pub fn identity_pem(self, certificates: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Result<Self, Error> {
+        self.identity(Text::memory(certificates), Text::memory(key))
+    }
+
+    /// The same from files, which are read now.
+    ///
+    /// # Errors
+    /// A file cannot be read, or as [`identity_pem`](Self::identity_pem).
+    pub fn identity_files(
+        self,
+        certificates: impl AsRef<Path>,
+        key: impl AsRef<Path>,
+    ) -> Result<Self, Error> {
+        self.identity(Text::file(certificates), Text::file(key))
+    }
+
+    fn identity(self, certificates: Text, key: Text) -> Result<Self, Error> {
+        let identity = Identity::read(certificates, key)?;
+        Ok(self.changed(|recipe| recipe.identity = Some(identity)))
+    }
+
+    /// The oldest version of TLS that is spoken. Default: [`TlsVersion::V1_2`].
+    #[must_use]
+    pub fn min_version(self, oldest: TlsVersion) -> Self {
+        self.changed(|recipe| recipe.oldest = oldest)
+    }
+
+    fn recipe(&self) -> Recipe {
+        self.current.get().recipe.clone()
+    }
+
+    /// With a changed recipe, which no clone made before shares.
+    fn changed(mut self, change: impl FnOnce(&mut Recipe)) -> Self {
+        let mut recipe = self.recipe();
+        change(&mut recipe);
+        self.current = Current::new(recipe.make());
+        self
+    }
+
+    /// Reads the files that this was made of again, and the system's authorities if those are trusted, and uses what
+    /// they hold now for every connection that is made from here on; those that are open stay open. All clones change
+    /// with it, those that channels were given too. Either everything changes or, on an error, nothing. Returns whether
+    /// the files had changed.
+    ///
+    /// # Errors
+    /// A file cannot be read, or does not hold what it should: what was in use stays in use.
+    pub fn reload(&self) -> Result<bool, Error> {
+        let old = self.current.get();
+        let new = old.recipe.read_again()?;
+        let has_changed = !new.shows_the_same(&old.recipe);
+        if has_changed {
+            self.current.set(Arc::new(new.make()));
         }
-        let mut config = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .map_err(unusable)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![ALPN.to_vec()];
-        Ok(Self { config: Arc::new(config), server_name: None, allow_missing_alpn: false })
+        Ok(has_changed)
+    }
+
+    /// Uses authorities, certificate, key and versions of another one for every connection that is made from here on,
+    /// in this and all its clones. For certificates that come from elsewhere than files.
+    pub fn replace(&self, other: &Self) {
+        self.current.set(other.current.get());
     }
 
     /// The DNS name or IP address that the server's certificate must carry, also sent as SNI. Default: the host of the
@@ -99,6 +167,11 @@ impl ClientTls {
         }
     }
 
+    /// Whether servers are shown a certificate if they ask.
+    pub fn has_identity(&self) -> bool {
+        self.current.get().recipe.identity.is_some()
+    }
+
     /// The handshake on a connection that was opened. Takes as long as the server likes: the caller has the timer.
     ///
     /// # Cancel safety
@@ -113,15 +186,46 @@ impl ClientTls {
         let name = self.server_name.clone().unwrap_or_default();
         // rustls sends it as SNI. [9113-9.2-1]
         let name = ServerName::try_from(name).map_err(HandshakeError::no_name)?;
-        let connecting =
-            TlsConnector::from(Arc::clone(&self.config)).connect(name, FirstBytes::recording(io));
+        let made = self.current.get();
+        let has_identity = made.recipe.identity.is_some();
+        let connector = TlsConnector::from(Arc::clone(&made.config));
+        drop(made);
+        let connecting = connector.connect(name, FirstBytes::recording(io));
         match connecting.into_fallible().await {
             Ok(stream) if stream.get_ref().1.alpn_protocol().is_none() && !self.allow_missing_alpn => {
                 Err(HandshakeError::new(HandshakeErrorKind::NoHttp2))
             }
             Ok(stream) => Ok(TlsStream::new(stream.into())),
-            Err((error, io)) => Err(HandshakeError::classify(error, io.first())),
+            Err((error, io)) => Err(HandshakeError::at_client(error, io.first(), has_identity)),
         }
+    }
+}
+
+impl Recipe {
+    fn read_again(&self) -> Result<Self, Error> {
+        let identity = self.identity.as_ref().map(Identity::read_again).transpose()?;
+        Ok(Self { authorities: self.authorities.read_again()?, identity, oldest: self.oldest })
+    }
+
+    /// Whether certificates and authorities are equal.
+    fn shows_the_same(&self, other: &Self) -> bool {
+        self.identity == other.identity && self.authorities == other.authorities
+    }
+
+    fn make(&self) -> Made {
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(self.oldest.and_newer())
+            .unwrap_or_else(|_| unreachable!("the provider has cipher suites of every version"))
+            .with_root_certificates(self.authorities.roots());
+        let mut config = match &self.identity {
+            Some(identity) => {
+                let shown = SingleCertAndKey::from(Arc::clone(identity.certified()));
+                builder.with_client_cert_resolver(Arc::new(shown))
+            }
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Made { recipe: self.clone(), config: Arc::new(config) }
     }
 }
 
@@ -129,6 +233,8 @@ impl fmt::Debug for ClientTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientTls")
             .field("server_name", &self.server_name)
+            .field("has_identity", &self.has_identity())
+            .field("min_version", &self.recipe().oldest)
             .field("allow_missing_alpn", &self.allow_missing_alpn)
             .finish_non_exhaustive()
     }

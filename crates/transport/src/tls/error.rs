@@ -42,6 +42,10 @@ pub enum HandshakeErrorKind {
     UnknownIssuer,
     /// The certificate cannot be accepted for another reason.
     BadCertificate,
+    /// The client showed no certificate, and the server asks for one.
+    ClientCertificateMissing,
+    /// The server did not accept our certificate; the name of its TLS alert.
+    ClientCertificateRefused(String),
     /// The peer gave up; the name of its TLS alert.
     Refused(String),
     /// The peer broke TLS, or offers no version or cipher that we accept.
@@ -72,8 +76,30 @@ impl HandshakeError {
         Self { kind: of_rustls(&error), source: Some(io::Error::new(io::ErrorKind::InvalidData, error)) }
     }
 
-    /// Sorts what came out of the handshake. `first` is what the peer sent first, if that is known.
-    pub(super) fn classify(error: io::Error, first: &[u8]) -> Self {
+    /// Sorts what came out of a client's handshake. `first` is what the server sent first; `has_identity`, whether the
+    /// client has a certificate to show.
+    pub(super) fn at_client(error: io::Error, first: &[u8], has_identity: bool) -> Self {
+        let mut error = Self::classify(error, first);
+        error.kind = error.kind.seen_by_client(has_identity);
+        error
+    }
+
+    /// Sorts what came out of a server's handshake.
+    pub(super) fn at_server(error: io::Error) -> Self {
+        Self::classify(error, &[])
+    }
+
+    /// The alert with which a server ended a connection that the client took for open. In TLS 1.3 the client's
+    /// handshake is over before the server has looked at the client's certificate. `None`: another failure.
+    pub fn late_alert(error: &io::Error, has_identity: bool) -> Option<Self> {
+        let rustls: &rustls::Error = error.get_ref()?.downcast_ref()?;
+        let rustls::Error::AlertReceived(_) = rustls else { return None };
+        let mut late = Self::of_rustls(rustls.clone());
+        late.kind = late.kind.seen_by_client(has_identity);
+        Some(late)
+    }
+
+    fn classify(error: io::Error, first: &[u8]) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
         let kind = match error.get_ref().and_then(|inner| inner.downcast_ref()) {
             Some(rustls) => match of_rustls(rustls) {
@@ -122,6 +148,12 @@ impl fmt::Display for HandshakeError {
                 f.write_str("the certificate was not issued by an authority that is trusted here")
             }
             HandshakeErrorKind::BadCertificate => f.write_str("the certificate cannot be accepted"),
+            HandshakeErrorKind::ClientCertificateMissing => {
+                f.write_str("the server asks for a client certificate, and none was shown")
+            }
+            HandshakeErrorKind::ClientCertificateRefused(alert) => {
+                write!(f, "the server did not accept the client's certificate; its alert is {alert}")
+            }
             HandshakeErrorKind::Refused(alert) => write!(f, "the peer refused with the alert {alert}"),
             HandshakeErrorKind::Protocol => f.write_str("the handshake went wrong"),
             HandshakeErrorKind::Closed => f.write_str("the peer closed the connection during the handshake"),
@@ -141,8 +173,45 @@ impl Error for HandshakeError {
     }
 }
 
+impl HandshakeErrorKind {
+    /// What an alert means to a client: those about certificates are about its own.
+    fn seen_by_client(self, has_identity: bool) -> Self {
+        match self {
+            // The signature on our certificate is not that of the authority of this name.
+            Self::Refused(alert) if has_identity && alert == "DecryptError" => {
+                Self::ClientCertificateRefused(alert)
+            }
+            Self::Refused(alert) if ABOUT_CERTIFICATES.contains(&alert.as_str()) => {
+                if has_identity {
+                    Self::ClientCertificateRefused(alert)
+                } else {
+                    Self::ClientCertificateMissing
+                }
+            }
+            kind => kind,
+        }
+    }
+}
+
+/// Alerts with which servers refuse a client's certificate, or that it has none: TLS 1.2 has no alert of its own for
+/// that, and stacks choose among these.
+const ABOUT_CERTIFICATES: [&str; 8] = [
+    "BadCertificate",
+    "UnsupportedCertificate",
+    "CertificateRevoked",
+    "CertificateExpired",
+    "CertificateUnknown",
+    "UnknownCA",
+    "AccessDenied",
+    "NoCertificate",
+];
+
 fn of_rustls(error: &rustls::Error) -> HandshakeErrorKind {
     match error {
+        rustls::Error::NoCertificatesPresented
+        | rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            HandshakeErrorKind::ClientCertificateMissing
+        }
         rustls::Error::InvalidCertificate(certificate) => of_certificate(certificate),
         rustls::Error::NoApplicationProtocol
         | rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {

@@ -9,11 +9,14 @@
 //! bounds key updates (32 in a row) and the size of handshake messages (64 KiB).
 
 mod client;
+mod current;
 mod error;
 mod first_bytes;
+mod material;
 mod pem;
 mod server;
 mod stream;
+mod version;
 
 use std::sync::Arc;
 
@@ -23,6 +26,7 @@ pub use self::client::ClientTls;
 pub use self::error::{HandshakeError, HandshakeErrorKind};
 pub use self::server::ServerTls;
 pub use self::stream::TlsStream;
+pub use self::version::TlsVersion;
 
 /// HTTP/2 over TLS in ALPN (RFC 9113 3.1).
 // [9113-3.2-1]

@@ -5,6 +5,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use peregrine_core::PeerIdentity;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::first_bytes::FirstBytes;
@@ -24,6 +25,12 @@ impl<IO> TlsStream<IO> {
         let mut inner = inner;
         inner.get_mut().0.forget();
         Self { inner }
+    }
+
+    /// The certificates that the peer has shown and proven its own, if it was asked for any.
+    pub fn peer_identity(&self) -> Option<PeerIdentity> {
+        let chain = self.inner.get_ref().1.peer_certificates()?;
+        Some(PeerIdentity::from_certificates(chain.iter().map(|certificate| certificate.to_vec())))
     }
 
     /// The version of the protocol and the cipher suite that were agreed on, for people: `TLSv1_3`.
