@@ -14,6 +14,7 @@
 //! | [`deadline`] | `grpc-timeout` both ways |
 //! | [`error`] | failures before a status exists |
 //! | [`format`] | message formats beside the codec's own |
+//! | [`intercept`] | code of the user's that sees every call |
 //! | [`message`] | the 5-byte prefix, incoming and outgoing buffers |
 //! | [`metadata`] | user header fields |
 //! | [`observe`] | what happens below the calls |
@@ -29,6 +30,7 @@ pub mod content_type;
 pub mod deadline;
 pub mod error;
 pub mod format;
+pub mod intercept;
 pub mod message;
 pub mod metadata;
 pub mod observe;
@@ -37,12 +39,14 @@ pub mod status;
 pub mod stream;
 
 pub use crate::call::{
-    CallOptions, Extensions, IntoRequest, IntoStreamingRequest, MethodDescriptor, MethodPath, PeerAddr,
-    PeerIdentity, Request, Response, ServiceDescriptor, Streaming,
+    Audience, BearerToken, CallContext, CallCredentials, CallOptions, Cancellation, Cancelled, Extensions,
+    IntoRequest, IntoStreamingRequest, MethodDescriptor, MethodPath, PeerAddr, PeerIdentity, Request,
+    Response, ServiceDescriptor, Streaming,
 };
 pub use crate::codec::{BytesCodec, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload};
 pub use crate::error::{Error, Phase};
 pub use crate::format::{Format, MessageFormat, MethodFormat, Transcode};
+pub use crate::intercept::{CallEnd, InterceptedCall, Interceptor, Message};
 pub use crate::message::EncodeBuf;
 pub use crate::metadata::{InvalidMetadata, MetadataMap, MetadataValue};
 pub use crate::observe::Observe;

@@ -74,7 +74,40 @@
 //! # }
 //! ```
 //! A handler sees [`Request::deadline`] and [`Request::metadata`]. When the deadline passes or the caller leaves, the
-//! handler's future is dropped where it waits.
+//! handler's future is dropped where it waits; what it has spawned waits for [`Request::cancelled`]. Calls that it
+//! makes while it answers get its deadline and its cancellation in one line, also from tasks that it spawns:
+//!
+//! ```
+//! # use peregrine::{Request, Response, Status};
+//! # struct Client; impl Client {
+//! # async fn next(&self, request: Request<u64>) -> Result<Response<u64>, Status> { Ok(request.into_inner().into()) } }
+//! async fn handle(client: &Client, incoming: Request<u64>) -> Result<Response<u64>, Status> {
+//!     client.next(Request::new(*incoming + 1).within(&incoming)).await
+//! }
+//! ```
+//!
+//! # Interceptors, credentials, settings of methods
+//! An [`Interceptor`] sees every call of a server or a channel before it begins: it may change its metadata, refuse it,
+//! answer it, and leave hooks for its messages and its end. A closure is one.
+//! ```
+//! use peregrine::{BearerToken, CallOptions, Channel, InterceptedCall, MethodConfig, Server, Status};
+//! use std::time::Duration;
+//!
+//! let server = Server::builder()
+//!     .interceptor(|call: &mut InterceptedCall<'_>| {
+//!         let path = call.method().path.to_owned();
+//!         call.on_end(move |end| println!("{path}: {:?}", end.code()));
+//!         match call.metadata().get("authorization") {
+//!             Some("Bearer t0k3n") => Ok(()),
+//!             _ => Err(Status::unauthenticated("who are you?")),
+//!         }
+//!     })
+//!     .configure("files.v1.Files/Upload", MethodConfig::new().max_receive_message_size(64 << 20));
+//!
+//! let channel = Channel::builder("https://files.example:443")
+//!     .credentials(BearerToken::new("t0k3n")) // over TLS only
+//!     .configure("files.v1.Files", CallOptions::new().timeout(Duration::from_secs(5)));
+//! ```
 //!
 //! # Health, reflection, graceful shutdown
 //! ```no_run
@@ -110,18 +143,20 @@ pub mod rt;
 pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target, TargetError};
 #[cfg(feature = "tls")]
 pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind, TlsVersion};
+pub use peregrine_core::intercept::{CallEnd, InterceptedCall, Interceptor, Message};
 pub use peregrine_core::observe::{self, Observe};
 pub use peregrine_core::stream::{Receiver, pipe};
 pub use peregrine_core::{
-    BytesCodec, CallOptions, Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest,
-    InvalidMetadata, MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, PeerIdentity, Phase, Request,
-    Response, Sender, ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
+    Audience, BearerToken, BytesCodec, CallContext, CallCredentials, CallOptions, Cancellation, Cancelled,
+    Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest, InvalidMetadata,
+    MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, PeerIdentity, Phase, Request, Response, Sender,
+    ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
 #[cfg(feature = "tls")]
 pub use peregrine_server::ServerTls;
 pub use peregrine_server::{
-    AdaptiveWindows, Execution, IntoListener, Keepalive, Limits, PingPolicy, Rate, Server, ShutdownReport,
-    WindowBudget,
+    AdaptiveWindows, Execution, IntoListener, Keepalive, Limits, MethodConfig, PingPolicy, Rate, Server,
+    ShutdownReport, WindowBudget,
 };
 #[cfg(feature = "health")]
 pub use peregrine_services::health;

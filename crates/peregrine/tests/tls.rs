@@ -520,3 +520,39 @@ fn abuse_44_a_first_message_without_end_is_not_collected() {
         end(served, channel).await;
     });
 }
+
+// wire-rules 94: over TLS credentials are sent; those of the channel and of the call, and they are not for logs.
+#[test]
+fn credentials_travel_over_tls() {
+    virtual_time(async {
+        let stage = Stage::new();
+        let served = serve(stage.server());
+        let channel = stage
+            .channel(served.connect())
+            .credentials(peregrine::BearerToken::from_fn(|| async {
+                tokio::task::yield_now().await;
+                Ok("of-the-channel".to_owned())
+            }))
+            .build()
+            .unwrap();
+        let mut request = Request::new(Bytes::new()).credentials(peregrine::BearerToken::new("of-the-call"));
+        request.metadata_mut().insert("script", "tell").unwrap();
+        let method = MethodDescriptor {
+            path: UNARY,
+            service: "test.Test",
+            name: "Unary",
+            client_streaming: false,
+            server_streaming: false,
+            file_descriptor_set: &[],
+        };
+        let told = unary::<BytesCodec, Bytes, Bytes>(&channel, &method, request).await.unwrap().into_inner();
+        let told = String::from_utf8(told.to_vec()).unwrap();
+        let both = "authorization: Bearer of-the-channel\nauthorization: Bearer of-the-call\n";
+        assert!(told.contains(both), "{told}");
+        let failing = Request::new(Bytes::new())
+            .credentials(peregrine::BearerToken::from_fn(|| ready(Err(Status::not_found("none")))));
+        let status = unary::<BytesCodec, Bytes, Bytes>(&channel, &method, failing).await.unwrap_err();
+        // wire-rules 93
+        assert_eq!(status.code(), peregrine::Code::Internal);
+    });
+}

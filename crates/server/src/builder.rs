@@ -1,5 +1,7 @@
-//! The server as users write it. `connection` has the settings of connections, `format` those of message formats.
+//! The server as users write it. `connection` has the settings of connections, `calls` those of calls, `format` those
+//! of message formats.
 
+mod calls;
 mod connection;
 mod format;
 
@@ -19,6 +21,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 use crate::connection::Shared;
 use crate::listen::{Acceptor, ShutdownReport};
+use crate::method_config::MethodConfig;
 use crate::options::{Execution, Options};
 use crate::router::Router;
 #[cfg(feature = "tls")]
@@ -36,6 +39,8 @@ pub struct Server {
     duplicate: Option<&'static str>,
     /// A prefix that no path can have, and why; said when the server starts.
     bad_prefix: Option<(String, &'static str)>,
+    /// Settings of services and methods, by name.
+    configs: Vec<(String, MethodConfig)>,
 }
 
 impl Server {
@@ -242,6 +247,11 @@ impl Server {
         let mut router = self.router;
         for format in &self.options.formats {
             router.add_format(&**format);
+        }
+        if let Err(name) = router.settle(&self.options, &self.configs) {
+            let message = format!("settings are given for {name}, which is not mounted");
+            return Err(Error::new(Phase::Serve, message)
+                .with_hint("name a service, package.Service, or a method, package.Service/Method"));
         }
         Ok(Acceptor::new(Arc::new(Shared { router, options: self.options, limits: DecodeLimits::default() })))
     }

@@ -11,6 +11,7 @@ mod builder;
 mod call;
 mod connection;
 mod listen;
+mod method_config;
 mod options;
 mod router;
 mod secure;
@@ -24,4 +25,5 @@ pub use peregrine_transport::tls::{ServerTls, TlsVersion};
 
 pub use self::builder::{IntoListener, Server};
 pub use self::listen::ShutdownReport;
+pub use self::method_config::MethodConfig;
 pub use self::options::Execution;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use peregrine_core::intercept::Interceptors;
+use peregrine_core::stream::DEFAULT_BATCH_SIZE;
 use peregrine_core::{MessageFormat, Observe};
 use peregrine_http2::{AdaptiveWindows, Config, Keepalive, Rate, WindowBudget};
 
@@ -15,6 +17,7 @@ pub(crate) struct Options {
     pub(crate) engine: Config,
     pub(crate) max_receive_message_size: usize,
     pub(crate) max_send_message_size: usize,
+    pub(crate) stream_batch_size: usize,
     pub(crate) handshake_timeout: Duration,
     pub(crate) receive_timeout: Option<Duration>,
     pub(crate) secure: Secure,
@@ -23,6 +26,7 @@ pub(crate) struct Options {
     pub(crate) accept_rate: Option<Rate>,
     pub(crate) shutdown_grace: Duration,
     pub(crate) execution: Execution,
+    pub(crate) interceptors: Interceptors,
     pub(crate) observer: Option<Arc<dyn Observe>>,
     pub(crate) formats: Vec<Arc<dyn MessageFormat>>,
 }
@@ -33,6 +37,7 @@ impl Default for Options {
             engine: engine(),
             max_receive_message_size: 4 * 1024 * 1024,
             max_send_message_size: u32::MAX as usize,
+            stream_batch_size: DEFAULT_BATCH_SIZE,
             handshake_timeout: Duration::from_secs(10),
             receive_timeout: Some(Duration::from_mins(10)),
             secure: Secure::default(),
@@ -41,6 +46,7 @@ impl Default for Options {
             accept_rate: None,
             shutdown_grace: Duration::from_secs(30),
             execution: Execution::Auto,
+            interceptors: Interceptors::default(),
             observer: None,
             formats: Vec::new(),
         }

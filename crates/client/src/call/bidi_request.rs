@@ -16,7 +16,7 @@ use peregrine_core::call::{InboxOwner, SharedInbox};
 use peregrine_core::{Codec, Status};
 
 use super::plan::{LaterStart, Plan, Started};
-use super::pump::{Kept, Pump, StreamedRequest};
+use super::pump::{Kept, Pump, RequestWatch, StreamedRequest};
 use super::replay::Unfinished;
 use super::streaming::ResponseStream;
 use crate::connection::{Fate, Replay};
@@ -24,7 +24,6 @@ use crate::connection::{Fate, Replay};
 /// Pumps requests, and makes the call again as often as that is allowed.
 pub(super) struct BidiRequest<C, A> {
     later: LaterStart,
-    max_request: usize,
     response: ResponseStream,
     verdict: Arc<Verdict>,
     pump: Pump<C, A>,
@@ -37,13 +36,13 @@ impl<C: Codec<A>, A: Send> BidiRequest<C, A> {
         started: &Started,
         response: ResponseStream,
         verdict: Arc<Verdict>,
+        watch: Option<RequestWatch<A>>,
     ) -> Self {
         Self {
             later: plan.for_later(),
-            max_request: plan.max_request(),
             response,
             verdict,
-            pump: Pump::new(started, plan.format().cloned(), plan.max_request(), Kept::default()),
+            pump: Pump::new(started, plan, Kept::default()).with_watch(watch),
         }
     }
 
@@ -86,7 +85,8 @@ impl<C: Codec<A>, A: Send> BidiRequest<C, A> {
         match plan.start(&mut outgoing, false).await {
             Ok(started) => {
                 refused.is_started = true;
-                self.pump = Pump::new(&started, plan.format().cloned(), self.max_request, kept);
+                let watch = self.pump.take_watch();
+                self.pump = Pump::new(&started, &plan, kept).with_watch(watch);
                 self.later.starts = plan.starts();
                 self.verdict = verdict;
                 self.response.call.place(started);

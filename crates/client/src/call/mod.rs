@@ -2,6 +2,7 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `accompanied` | calls with interceptors, credentials, or on behalf of another call |
 //! | `plan` | options, deadline and retries, the same for all shapes |
 //! | `single` | calls with one response: unary and client streaming |
 //! | `streaming` | calls with a stream of responses: server streaming and bidi |
@@ -9,6 +10,7 @@
 //! | `pump` | from a source of messages into the connection |
 //! | `replay` | a server-streaming call that is made again |
 
+mod accompanied;
 mod bidi_request;
 mod plan;
 mod pump;

@@ -108,7 +108,7 @@ impl<'a> Plan<'a> {
         method: &MethodDescriptor<'a>,
         request: Request<T>,
     ) -> Result<(Self, T), Status> {
-        let options = request.options().or(channel.defaults());
+        let options = request.options().or(channel.defaults(method.path));
         let format = channel.method_format(options.format, method)?;
         let deadline = deadline(options.timeout, request.deadline());
         let (message, metadata, _extensions) = request.into_parts();

@@ -2,7 +2,7 @@
 //!
 //! Messages are encoded one behind the other into the connection's output while the source has some and the peer's
 //! window and our buffers have room; they share DATA frames and leave in one write (wire-rules B1, B7). When the
-//! source pauses, what it gave goes out (B2).
+//! source pauses, or has filled a batch, what it gave goes out (B2).
 //!
 //! Client streaming polls its pump inside of the call's own future, which the caller awaits anyway. A bidi caller
 //! holds a [`Streaming`](peregrine_core::Streaming), which may be read rarely or never while requests must still
@@ -16,13 +16,15 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
+use peregrine_core::message::PREFIX_LEN;
+use peregrine_core::stream::take_flush_request;
 use peregrine_core::{Codec, MethodFormat, Status, format};
 
-use super::plan::Started;
+use super::plan::{Plan, Started};
 use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, SharedConnection, Writable};
 
-/// Messages of one poll, so that a source that is always ready does not keep other tasks from running. The pause
-/// between two polls is no reason to flush.
+/// Messages of one poll, so that a source of tiny ones that is always ready does not keep other tasks from running. The
+/// pause between two polls is no reason to flush.
 const MESSAGES_PER_POLL: usize = 256;
 
 /// Messages kept for another start, and their bytes as encoded. A refusal takes one round trip; a call that has sent
@@ -37,16 +39,23 @@ pub(super) struct Pump<C, A> {
     /// Set if messages are not in the codec's own format.
     format: Option<Arc<MethodFormat>>,
     limit: usize,
+    /// Bytes of one poll after which what was written leaves (wire-rules B1).
+    batch_size: usize,
     /// What the source gave so far; `None` once that is too much to be sent again.
     kept: Option<Kept<A>>,
     /// Messages of `kept` written on this connection.
     rewritten: usize,
+    /// Shown each message of the source before it is written.
+    watch: Option<RequestWatch<A>>,
     /// Something was written that the driver has not been told of.
     has_unflushed: bool,
     /// The request is complete, or the call is over.
     is_done: bool,
     codec: PhantomData<fn(&A) -> C>,
 }
+
+/// Is shown each message of a request stream; fails the call if it fails.
+pub(super) type RequestWatch<A> = Box<dyn FnMut(&A) -> Result<(), Status> + Send>;
 
 /// What was taken from a source, to be sent again if the peer refuses the call (wire-rules 67, 75).
 #[derive(Debug)]
@@ -64,24 +73,31 @@ impl<A> Default for Kept<A> {
 }
 
 impl<C: Codec<A>, A> Pump<C, A> {
-    /// For messages of at most `limit` bytes. Those of `kept` come before those of the source.
-    pub(super) fn new(
-        started: &Started,
-        format: Option<Arc<MethodFormat>>,
-        limit: usize,
-        kept: Kept<A>,
-    ) -> Self {
+    /// For messages as `plan` says they have to be. Those of `kept` come before those of the source.
+    pub(super) fn new(started: &Started, plan: &Plan<'_>, kept: Kept<A>) -> Self {
         Self {
             connection: Arc::clone(&started.connection),
             id: started.id,
-            format,
-            limit,
+            format: plan.format().cloned(),
+            limit: plan.max_request(),
+            batch_size: plan.channel().stream_batch_size(),
             kept: Some(kept),
             rewritten: 0,
+            watch: None,
             has_unflushed: false,
             is_done: false,
             codec: PhantomData,
         }
+    }
+
+    /// Shows each message of the source to `watch`.
+    pub(super) fn with_watch(mut self, watch: Option<RequestWatch<A>>) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    pub(super) fn take_watch(&mut self) -> Option<RequestWatch<A>> {
+        self.watch.take()
     }
 
     /// What another start has to send first, unless it is too much.
@@ -117,9 +133,13 @@ impl<C: Codec<A>, A> Pump<C, A> {
         mut source: Pin<&mut Option<S>>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
+        let mut batch = 0;
         for _ in 0..MESSAGES_PER_POLL {
             let writable = match self.poll_message(source.as_mut(), cx) {
-                Poll::Ready(Some(writable)) => writable,
+                Poll::Ready(Some((writable, len))) => {
+                    batch += PREFIX_LEN + len;
+                    writable
+                }
                 Poll::Ready(None) => {
                     source.set(None);
                     if let Some(kept) = &mut self.kept {
@@ -142,23 +162,29 @@ impl<C: Codec<A>, A> Pump<C, A> {
                 Writable::Later => return Poll::Pending,
                 Writable::Never => return Poll::Ready(()),
             }
+            // A sender that flushes waits for what it sent to leave.
+            if batch >= self.batch_size || take_flush_request() {
+                self.has_unflushed = false;
+                self.connection.flush();
+                break;
+            }
         }
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 
-    /// Writes the next message, if there is one; `None` at the end of the source.
+    /// Writes the next message, if there is one, and says how long it was; `None` at the end of the source.
     fn poll_message<S: Stream<Item = A>>(
         &mut self,
         source: Pin<&mut Option<S>>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Writable>> {
+    ) -> Poll<Option<(Writable, usize)>> {
         if let Some(kept) = self.kept.take() {
             if let Some(message) = kept.messages.get(self.rewritten) {
                 self.rewritten += 1;
-                let (writable, _) = self.write(message, cx);
+                let written = self.write(message, cx);
                 self.kept = Some(kept);
-                return Poll::Ready(Some(writable));
+                return Poll::Ready(Some(written));
             }
             let is_all = kept.is_all;
             self.kept = Some(kept);
@@ -169,9 +195,15 @@ impl<C: Codec<A>, A> Pump<C, A> {
         let Some(source) = source.as_pin_mut() else { return Poll::Ready(None) };
         source.poll_next(cx).map(|message| {
             let message = message?;
+            if let Some(watch) = &mut self.watch
+                && let Err(status) = watch(&message)
+            {
+                self.connection.fail(self.id, status);
+                return Some((Writable::Never, 0));
+            }
             let (writable, len) = self.write(&message, cx);
             self.keep(message, len);
-            Some(writable)
+            Some((writable, len))
         })
     }
 

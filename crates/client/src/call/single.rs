@@ -15,8 +15,9 @@ use peregrine_core::{
 use peregrine_http2::Head;
 
 use super::SENDER_CAPACITY;
+use super::accompanied::{self, Way, is_accompanied};
 use super::plan::{Plan, Started};
-use super::pump::{Kept, Pump, StreamedRequest};
+use super::pump::{Kept, Pump, RequestWatch, StreamedRequest};
 use crate::channel::Channel;
 use crate::connection::{Body, CallId, MessageTarget, NewSink, Outgoing, Reply, SharedConnection, metadata};
 
@@ -29,7 +30,25 @@ use crate::connection::{Body, CallId, MessageTarget, NewSink, Outgoing, Reply, S
 /// # Errors
 /// The status that the peer sent or that this side came to. If there was no connection, its source is the
 /// [`Error`](peregrine_core::Error) that says why.
-pub async fn unary<C, A, B>(
+pub fn unary<C, A, B>(
+    channel: &Channel,
+    method: &MethodDescriptor<'_>,
+    request: Request<A>,
+) -> impl Future<Output = Result<Response<B>, Status>>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send + 'static,
+{
+    if is_accompanied(channel, &request) {
+        Way::long(accompanied::unary::<C, A, B>(channel, method, request))
+    } else {
+        Way::Short { call: start_unary::<C, A, B>(channel, method, request) }
+    }
+}
+
+/// The call itself.
+pub(super) async fn start_unary<C, A, B>(
     channel: &Channel,
     method: &MethodDescriptor<'_>,
     request: Request<A>,
@@ -65,10 +84,30 @@ where
 ///
 /// # Errors
 /// As for [`unary`].
-pub async fn client_streaming<C, A, B, S>(
+pub fn client_streaming<C, A, B, S>(
     channel: &Channel,
     method: &MethodDescriptor<'_>,
     request: Request<S>,
+) -> impl Future<Output = Result<Response<B>, Status>>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send + 'static,
+    S: Stream<Item = A> + Send,
+{
+    if is_accompanied(channel, &request) {
+        Way::long(accompanied::client_streaming::<C, A, B, S>(channel, method, request))
+    } else {
+        Way::Short { call: start_client_streaming::<C, A, B, S>(channel, method, request, None) }
+    }
+}
+
+/// The call itself; `watch` is shown the requests.
+pub(super) async fn start_client_streaming<C, A, B, S>(
+    channel: &Channel,
+    method: &MethodDescriptor<'_>,
+    request: Request<S>,
+    mut watch: Option<RequestWatch<A>>,
 ) -> Result<Response<B>, Status>
 where
     C: Codec<A> + Codec<B>,
@@ -84,13 +123,15 @@ where
     let mut kept = Kept::default();
     loop {
         let started = plan.start(&mut outgoing, false).await?;
-        let mut pump = Pump::<C, A>::new(&started, format.clone(), plan.max_request(), kept);
+        let mut pump = Pump::<C, A>::new(&started, &plan, kept).with_watch(watch.take());
         let mut pending = PendingReply::new(started);
         let reply = poll_fn(|cx| {
             let _is_done = pump.poll(source.as_mut(), cx);
             Pin::new(&mut pending).poll(cx)
         });
-        kept = match (reply.await, pump.take_kept()) {
+        let reply = reply.await;
+        watch = pump.take_watch();
+        kept = match (reply, pump.take_kept()) {
             (Reply::Received { head, body, trailers }, _) => {
                 return decode::<C, B>(&pending.connection, format.as_deref(), body, head, trailers);
             }
@@ -109,8 +150,8 @@ pub fn client_streaming_sender<'m, C, A, B>(
 ) -> (Sender<A>, impl Future<Output = Result<Response<B>, Status>> + Send + use<'m, C, A, B>)
 where
     C: Codec<A> + Codec<B>,
-    A: Send,
-    B: Send,
+    A: Send + 'static,
+    B: Send + 'static,
 {
     let (sender, receiver) = pipe(SENDER_CAPACITY);
     let (channel, method) = (channel.clone(), *method);

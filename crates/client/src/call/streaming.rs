@@ -16,9 +16,10 @@ use peregrine_core::{
 };
 
 use super::SENDER_CAPACITY;
+use super::accompanied::{self, Way, is_accompanied};
 use super::bidi_request::{BidiRequest, Verdict};
 use super::plan::{Plan, Started};
-use super::pump::StreamedRequest;
+use super::pump::{RequestWatch, StreamedRequest};
 use super::replay::ServerStreamingReplay;
 use crate::channel::Channel;
 use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, Replay, SharedConnection, StreamSink};
@@ -31,7 +32,25 @@ use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, Replay, Shared
 ///
 /// # Errors
 /// The call could not be started: no connection, no time, or a message that cannot be sent.
-pub async fn server_streaming<C, A, B>(
+pub fn server_streaming<C, A, B>(
+    channel: &Channel,
+    method: &MethodDescriptor<'_>,
+    request: Request<A>,
+) -> impl Future<Output = Result<Streaming<B>, Status>>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send + 'static,
+{
+    if is_accompanied(channel, &request) {
+        Way::long(accompanied::server_streaming::<C, A, B>(channel, method, request))
+    } else {
+        Way::Short { call: start_server_streaming::<C, A, B>(channel, method, request) }
+    }
+}
+
+/// The call itself.
+pub(super) async fn start_server_streaming<C, A, B>(
     channel: &Channel,
     method: &MethodDescriptor<'_>,
     request: Request<A>,
@@ -59,10 +78,30 @@ where
 ///
 /// # Errors
 /// The call could not be started: no connection, or no time.
-pub async fn bidi<C, A, B, S>(
+pub fn bidi<C, A, B, S>(
     channel: &Channel,
     method: &MethodDescriptor<'_>,
     request: Request<S>,
+) -> impl Future<Output = Result<Streaming<B>, Status>>
+where
+    C: Codec<A> + Codec<B>,
+    A: Send + 'static,
+    B: Send + 'static,
+    S: Stream<Item = A> + Send + 'static,
+{
+    if is_accompanied(channel, &request) {
+        Way::long(accompanied::bidi::<C, A, B, S>(channel, method, request))
+    } else {
+        Way::Short { call: start_bidi::<C, A, B, S>(channel, method, request, None) }
+    }
+}
+
+/// The call itself; `watch` is shown the requests.
+pub(super) async fn start_bidi<C, A, B, S>(
+    channel: &Channel,
+    method: &MethodDescriptor<'_>,
+    request: Request<S>,
+    watch: Option<RequestWatch<A>>,
 ) -> Result<Streaming<B>, Status>
 where
     C: Codec<A> + Codec<B>,
@@ -76,7 +115,7 @@ where
     let mut outgoing = StreamedRequest::new(|| response.sink(Some(verdict.awaited_by(&response.inbox))));
     let started = plan.start(&mut outgoing, false).await?;
     let runtime = started.connection.runtime().clone();
-    let request = BidiRequest::<C, A>::new(&plan, &started, response.clone(), verdict);
+    let request = BidiRequest::<C, A>::new(&plan, &started, response.clone(), verdict, watch);
     response.call.place_first(started);
     let responses = responses::<C, B>(&plan, response.inbox);
     let mut pumping = Box::pin(request.run(source));
@@ -96,7 +135,7 @@ pub fn bidi_sender<'m, C, A, B>(
 where
     C: Codec<A> + Codec<B>,
     A: Send + 'static,
-    B: Send,
+    B: Send + 'static,
 {
     let (sender, receiver) = pipe(SENDER_CAPACITY);
     let (channel, method) = (channel.clone(), *method);

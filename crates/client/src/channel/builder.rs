@@ -1,6 +1,7 @@
-//! Settings of a [`Channel`], each with its default. `connection` has those of its connections, `format` those of
-//! message formats.
+//! Settings of a [`Channel`], each with its default. `connection` has those of its connections, `calls` those of the
+//! calls, `format` those of message formats.
 
+mod calls;
 mod connection;
 mod format;
 
@@ -10,7 +11,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use peregrine_core::call::CredentialSet;
+use peregrine_core::intercept::Interceptors;
 use peregrine_core::message::DEFAULT_MAX_RECEIVE;
+use peregrine_core::stream::DEFAULT_BATCH_SIZE;
 use peregrine_core::{CallOptions, Error, Observe, Phase};
 use peregrine_http2::Config;
 use peregrine_transport::net::{Target, TargetError};
@@ -20,6 +24,7 @@ use super::Channel;
 use super::connector::Connector;
 use super::formats::Formats;
 use super::keepalive::KeepaliveTime;
+use super::method_options::MethodOptions;
 use super::secure::Secure;
 use super::subchannel::{self, Subchannel};
 use crate::error;
@@ -45,6 +50,10 @@ pub struct ChannelBuilder {
     connect_timeout: Duration,
     defaults: CallOptions,
     formats: Formats,
+    methods: Vec<(String, CallOptions)>,
+    stream_batch_size: usize,
+    interceptors: Interceptors,
+    credentials: CredentialSet,
     engine: Config,
     observer: Option<Arc<dyn Observe>>,
 }
@@ -60,6 +69,10 @@ impl ChannelBuilder {
             connect_timeout: CONNECT_TIMEOUT,
             defaults: CallOptions::default(),
             formats: Formats::default(),
+            methods: Vec::new(),
+            stream_batch_size: DEFAULT_BATCH_SIZE,
+            interceptors: Interceptors::default(),
+            credentials: CredentialSet::default(),
             engine: Config::client(),
             observer: None,
         }
@@ -173,6 +186,10 @@ impl ChannelBuilder {
         };
         let mut defaults = self.defaults;
         defaults.max_response_size.get_or_insert(DEFAULT_MAX_RECEIVE);
+        let mut methods = MethodOptions::new(defaults);
+        for (name, options) in &self.methods {
+            methods.add(name, *options)?;
+        }
         let config = subchannel::Config {
             target,
             connector: self.connector,
@@ -180,8 +197,12 @@ impl ChannelBuilder {
             authority,
             user_agent,
             connect_timeout: self.connect_timeout,
-            defaults,
+            methods,
             formats: self.formats,
+            stream_batch_size: self.stream_batch_size,
+            is_accompanied: !self.interceptors.is_empty() || !self.credentials.is_empty(),
+            interceptors: self.interceptors,
+            credentials: self.credentials,
             keepalive: Arc::new(KeepaliveTime::new(self.engine.keepalive)),
             engine: self.engine,
             observer: self.observer,

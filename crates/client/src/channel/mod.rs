@@ -8,6 +8,7 @@ mod builder;
 mod connector;
 mod formats;
 pub(crate) mod keepalive;
+mod method_options;
 mod secure;
 mod subchannel;
 
@@ -15,6 +16,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use peregrine_core::call::CredentialSet;
+use peregrine_core::intercept::Interceptors;
 use peregrine_core::{CallOptions, Error, Format, MethodDescriptor, MethodFormat, Status};
 use peregrine_transport::net::{IntoTarget, Target};
 
@@ -69,6 +72,27 @@ impl Channel {
         &self.subchannel.config.authority
     }
 
+    /// Whether connections are encrypted.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.subchannel.config.secure.is_tls()
+    }
+
+    /// Whether anybody is to be asked before a call.
+    #[inline]
+    pub(crate) fn is_accompanied(&self) -> bool {
+        self.subchannel.config.is_accompanied
+    }
+
+    /// Who sees each call first.
+    pub(crate) fn interceptors(&self) -> &Interceptors {
+        &self.subchannel.config.interceptors
+    }
+
+    /// Who each call is made for.
+    pub(crate) fn credentials(&self) -> &CredentialSet {
+        &self.subchannel.config.credentials
+    }
+
     /// What calls send as `:scheme` (wire-rules 3).
     pub(crate) fn scheme(&self) -> &'static str {
         if self.subchannel.config.secure.is_tls() { "https" } else { "http" }
@@ -78,9 +102,9 @@ impl Channel {
         &self.subchannel.config.user_agent
     }
 
-    /// Options of calls that set none of their own.
-    pub(crate) fn defaults(&self) -> CallOptions {
-        self.subchannel.config.defaults
+    /// Options of calls of the method with this path, as far as they set none of their own.
+    pub(crate) fn defaults(&self, path: &str) -> CallOptions {
+        self.subchannel.config.methods.of(path)
     }
 
     /// How the messages of a call of `method` are rewritten; `None` if they are in the codec's own format.
@@ -101,6 +125,11 @@ impl Channel {
     /// Receive window of a stream, in bytes.
     pub(crate) fn stream_window(&self) -> usize {
         self.subchannel.config.engine.initial_window_size as usize
+    }
+
+    /// Bytes after which a request stream that is always ready lets what it gave leave.
+    pub(crate) fn stream_batch_size(&self) -> usize {
+        self.subchannel.config.stream_batch_size
     }
 
     /// A connection that takes calls, if there is one already.

@@ -17,8 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use peregrine_core::call::CredentialSet;
+use peregrine_core::intercept::Interceptors;
 use peregrine_core::observe::{ConnectionInfo, Side};
-use peregrine_core::{CallOptions, Error, Observe, PeerAddr};
+use peregrine_core::{Error, Observe, PeerAddr};
 use peregrine_transport::net::Target;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
@@ -29,6 +31,7 @@ use super::backoff;
 use super::connector::{Connector, Opened};
 use super::formats::Formats;
 use super::keepalive::KeepaliveTime;
+use super::method_options::MethodOptions;
 use super::secure::Secure;
 use crate::connection::driver::Driver;
 use crate::connection::{Observed, SharedConnection};
@@ -47,8 +50,13 @@ pub(super) struct Config {
     pub(super) authority: String,
     pub(super) user_agent: String,
     pub(super) connect_timeout: Duration,
-    pub(super) defaults: CallOptions,
     pub(super) formats: Formats,
+    pub(super) methods: MethodOptions,
+    pub(super) stream_batch_size: usize,
+    pub(super) interceptors: Interceptors,
+    pub(super) credentials: CredentialSet,
+    /// There are interceptors or credentials.
+    pub(super) is_accompanied: bool,
     /// What every connection's engine starts with; [`Attempt::engine`] adds what is each connection's own.
     pub(super) engine: peregrine_http2::Config,
     pub(super) keepalive: Arc<KeepaliveTime>,

@@ -59,9 +59,6 @@ use self::state::State;
 use self::stream_queue::Ticket;
 use crate::channel::keepalive::KeepaliveTime;
 
-/// Request data in the output at which the driver is woken although more is to come (wire-rules B1).
-const BATCH_THRESHOLD: usize = 32 * 1024;
-
 /// A connection as its calls and its driver share it.
 pub(crate) struct SharedConnection {
     state: Mutex<State>,
@@ -223,8 +220,7 @@ impl SharedConnection {
             Err(WriteError::Failed(status)) => return Err(status),
         }
         let writable = state.poll_writable(id, waker);
-        let full = writable == Writable::Later || state.engine.output_len() >= BATCH_THRESHOLD;
-        if full {
+        if writable == Writable::Later {
             wake_driver(guard);
         }
         Ok(writable)

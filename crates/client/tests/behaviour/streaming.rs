@@ -201,6 +201,86 @@ fn ready_messages_share_frames() {
 }
 
 #[test]
+fn sixteen_ready_requests_are_one_frame_and_one_write() {
+    // wire-rules B1, B7
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        settle().await;
+        let before = server.io().writes_of_other_end();
+        let source = iter((0..16).map(|_| Bytes::from_static(&[0; 256])));
+        let served = async {
+            let stream = server.request_head().await.stream;
+            let Some(Received::Data { data, end_stream, .. }) = server.next().await else {
+                panic!("no data")
+            };
+            assert_eq!((data.len(), end_stream), (16 * 261, true));
+            assert_eq!(server.io().writes_of_other_end() - before, 1);
+            server.reply(stream, b"").await;
+        };
+        let (reply, ()) = tokio::join!(collect(&channel, source), served);
+        reply.unwrap();
+    });
+}
+
+#[test]
+fn a_batch_of_requests_ends_at_its_size() {
+    // wire-rules B1, B7: the peer has the first batch before the source is asked for the rest.
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let (channel, server) = tokio::join!(builder.stream_batch_size(4_096).connect(), acceptor.accept());
+        let (channel, mut server) = (channel.unwrap(), server);
+        settle().await;
+        let before = server.io().writes_of_other_end();
+        let source = iter((0..40).map(|_| Bytes::from_static(&[0; 1_019])));
+        let served = async {
+            let Asked { stream, body, .. } = server.request().await;
+            assert_eq!(body.len(), 40 * 1_024);
+            let writes = server.io().writes_of_other_end() - before;
+            assert!((10..=12).contains(&writes), "{writes} writes for 10 batches");
+            server.reply(stream, b"").await;
+        };
+        let (reply, ()) = tokio::join!(collect(&channel, source), served);
+        reply.unwrap();
+    });
+}
+
+#[test]
+fn a_flushed_request_leaves_before_the_ones_that_follow() {
+    // wire-rules B2, B7
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        let (sender, receiver) = peregrine_core::stream::pipe(16);
+        let sending = async {
+            for _ in 0..3 {
+                sender.send(message("ten bytes!")).await.unwrap();
+                sender.flush().await.unwrap();
+            }
+            drop(sender);
+        };
+        let served = async {
+            let stream = server.request_head().await.stream;
+            let mut frames = Vec::new();
+            loop {
+                match server.next().await {
+                    Some(Received::Data { data, end_stream, .. }) => {
+                        frames.push(data.len());
+                        if end_stream {
+                            break;
+                        }
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            frames.retain(|&len| len > 0);
+            assert_eq!(frames, [15; 3]);
+            server.reply(stream, b"").await;
+        };
+        let (reply, (), ()) = tokio::join!(collect(&channel, receiver), sending, served);
+        reply.unwrap();
+    });
+}
+
+#[test]
 fn a_message_is_sent_while_its_source_waits() {
     // wire-rules B2
     virtual_time(async {
@@ -348,7 +428,12 @@ fn a_request_message_over_the_limit_ends_the_call() {
         let status = collect(&channel, request).await.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted);
         let stream = server.request_head().await.stream;
-        assert_eq!(server.reset_of(stream).await, ErrorCode::CANCEL);
+        // What was complete before is delivered, and nothing of the other.
+        let Some(Received::Data { data, end_stream: false, .. }) = server.next().await else {
+            panic!("no data")
+        };
+        assert_eq!(data[..], *b"\0\0\0\0\x02ok");
+        assert_eq!(server.expect_reset(stream).await, ErrorCode::CANCEL);
     });
 }
 

@@ -2,6 +2,8 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `context` | what a call passes on to calls that are made on its behalf |
+//! | `credentials` | who a call is made for |
 //! | `extensions` | values by type that travel with a request or response |
 //! | `inbox` | incoming bytes of a streaming call, between the connection and the reader |
 //! | `method` | names and shapes of methods and services |
@@ -9,8 +11,11 @@
 //! | `peer` | who is at the other end |
 //! | `request`, `response` | a message with its metadata |
 //! | `streaming` | incoming messages |
+//! | `watch` | who looks on while they are read |
 
 mod certificate;
+mod context;
+mod credentials;
 mod extensions;
 mod identity;
 mod inbox;
@@ -20,7 +25,10 @@ mod peer;
 mod request;
 mod response;
 mod streaming;
+mod watch;
 
+pub use crate::call::context::{CallContext, CallScope, Cancellation, Cancelled};
+pub use crate::call::credentials::{Audience, BearerToken, CallCredentials, CredentialSet, Fixed};
 pub use crate::call::extensions::Extensions;
 pub use crate::call::identity::PeerIdentity;
 pub use crate::call::inbox::{InboxConfig, InboxOwner, SharedInbox};
@@ -29,6 +37,8 @@ pub use crate::call::method::{
 };
 pub use crate::call::options::CallOptions;
 pub use crate::call::peer::PeerAddr;
+pub(crate) use crate::call::request::Metadata;
 pub use crate::call::request::{IntoRequest, IntoStreamingRequest, Request};
 pub use crate::call::response::Response;
 pub use crate::call::streaming::{DecodeFn, Streaming};
+pub use crate::call::watch::StreamWatch;

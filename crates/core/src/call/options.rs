@@ -22,6 +22,39 @@ pub struct CallOptions {
 }
 
 impl CallOptions {
+    /// Nothing is set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Limits the time of the whole call, counted from when it is made.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Whether to wait for a connection instead of failing while none can be made (wire-rules 96).
+    #[must_use]
+    pub fn wait_for_ready(mut self, wait: bool) -> Self {
+        self.wait_for_ready = Some(wait);
+        self
+    }
+
+    /// Limits a response message to `bytes` bytes (wire-rules 42).
+    #[must_use]
+    pub fn max_response_size(mut self, bytes: usize) -> Self {
+        self.max_response_size = Some(bytes);
+        self
+    }
+
+    /// Limits a request message to `bytes` bytes (wire-rules 44).
+    #[must_use]
+    pub fn max_request_size(mut self, bytes: usize) -> Self {
+        self.max_request_size = Some(bytes);
+        self
+    }
+
     /// These options, with what is unset taken from `defaults`.
     #[must_use]
     pub fn or(self, defaults: Self) -> Self {

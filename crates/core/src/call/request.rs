@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 
-use crate::call::{CallOptions, Extensions, PeerAddr, PeerIdentity};
+use crate::call::{
+    CallContext, CallCredentials, CallOptions, Cancellation, Cancelled, CredentialSet, Extensions, PeerAddr,
+    PeerIdentity,
+};
 use crate::format::Format;
 use crate::metadata::MetadataMap;
 
@@ -19,7 +22,7 @@ pub struct Request<T> {
     message: T,
     metadata: Metadata,
     extensions: Extensions,
-    deadline: Option<Instant>,
+    context: CallContext,
     peer: PeerAddr,
     /// Only over mutual TLS.
     peer_identity: Option<Arc<PeerIdentity>>,
@@ -28,16 +31,40 @@ pub struct Request<T> {
 
 /// A request's metadata, which it may share with others until it changes it.
 #[derive(Debug)]
-enum Metadata {
+pub(crate) enum Metadata {
     Own(MetadataMap),
     Shared(Arc<MetadataMap>),
 }
 
 impl Metadata {
+    pub(crate) fn get(&self) -> &MetadataMap {
+        match self {
+            Self::Own(metadata) => metadata,
+            Self::Shared(metadata) => metadata,
+        }
+    }
+
+    pub(crate) fn make_own(&mut self) -> &mut MetadataMap {
+        if let Self::Shared(shared) = self {
+            *self = Self::Own(MetadataMap::clone(shared));
+        }
+        match self {
+            Self::Own(metadata) => metadata,
+            Self::Shared(_) => unreachable!("made the request's own just above"),
+        }
+    }
+
     fn into_own(self) -> MetadataMap {
         match self {
             Self::Own(metadata) => metadata,
             Self::Shared(metadata) => Arc::unwrap_or_clone(metadata),
+        }
+    }
+
+    pub(crate) fn into_shared(self) -> Arc<MetadataMap> {
+        match self {
+            Self::Own(metadata) => Arc::new(metadata),
+            Self::Shared(metadata) => metadata,
         }
     }
 }
@@ -70,7 +97,7 @@ impl<T> Request<T> {
             message,
             metadata: Metadata::Own(MetadataMap::new()),
             extensions: Extensions::new(),
-            deadline: None,
+            context: CallContext::default(),
             peer: PeerAddr::Unknown,
             peer_identity: None,
             options: CallOptions::default(),
@@ -99,21 +126,12 @@ impl<T> Request<T> {
 
     /// Metadata, sent as request headers.
     pub fn metadata(&self) -> &MetadataMap {
-        match &self.metadata {
-            Metadata::Own(metadata) => metadata,
-            Metadata::Shared(metadata) => metadata,
-        }
+        self.metadata.get()
     }
 
     /// Metadata, to change.
     pub fn metadata_mut(&mut self) -> &mut MetadataMap {
-        if let Metadata::Shared(shared) = &mut self.metadata {
-            self.metadata = Metadata::Own(MetadataMap::clone(shared));
-        }
-        match &mut self.metadata {
-            Metadata::Own(metadata) => metadata,
-            Metadata::Shared(_) => unreachable!("made the request's own just above"),
-        }
+        self.metadata.make_own()
     }
 
     /// Metadata that many requests share; copied when this one changes it. Set by the server, whose callers repeat
@@ -135,12 +153,75 @@ impl<T> Request<T> {
     /// When the call is over. On a server: from the caller's timeout, `None`
     /// if it set none (wire-rules 15).
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        self.context.deadline
     }
 
     /// Sets when the call is over. Besides a [`timeout`](Self::timeout) the earlier one counts.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.deadline = deadline;
+        self.context.deadline = deadline;
+    }
+
+    /// On a server: deadline and cancellation of the call, to keep when the request is taken apart, and to give to
+    /// what the handler spawns.
+    pub fn context(&self) -> &CallContext {
+        &self.context
+    }
+
+    /// Sets what tells that the call is over; done by the server.
+    pub fn set_cancellation(&mut self, cancellation: Cancellation) {
+        self.context.cancellation = cancellation;
+    }
+
+    /// On a server: waits until the call is over, be it answered, given up by its client or out of time (wire-rules
+    /// 74). For tasks that the handler spawns; the handler itself is dropped where it waits.
+    pub fn cancelled(&self) -> Cancelled {
+        self.context.cancelled()
+    }
+
+    /// On a client: makes the call on behalf of one that a server runs. It ends with that one's deadline, if that is
+    /// the earlier, and when that one is over; metadata is not passed on.
+    ///
+    /// ```
+    /// # use peregrine_core::Request;
+    /// fn handle(incoming: &Request<u32>) {
+    ///     let outgoing = Request::new(**incoming + 1).within(incoming);
+    ///     // client.next(outgoing).await
+    /// }
+    /// ```
+    #[must_use]
+    pub fn within(mut self, call: &impl AsRef<CallContext>) -> Self {
+        let CallContext { deadline, cancellation } = call.as_ref();
+        self.context.deadline = match (self.context.deadline, *deadline) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.context.cancellation = cancellation.clone();
+        self
+    }
+
+    /// On a client: proves who this call is made for, besides the channel's own credentials. The call is made over
+    /// TLS only (wire-rules 94).
+    #[must_use]
+    pub fn credentials(mut self, credentials: impl CallCredentials) -> Self {
+        let mut set = self.extensions.remove::<CredentialSet>().unwrap_or_default();
+        set.push(credentials);
+        self.extensions.insert(set);
+        self
+    }
+
+    /// Whether the call is bound to another one, or carries values by type, credentials among them: what the short
+    /// way of a client does not look at.
+    pub fn is_accompanied(&self) -> bool {
+        !self.extensions.is_empty() || self.context.cancellation.is_set()
+    }
+
+    pub(crate) fn take_carried(&mut self) -> (Metadata, Extensions) {
+        (std::mem::take(&mut self.metadata), std::mem::take(&mut self.extensions))
+    }
+
+    pub(crate) fn restore_carried(&mut self, metadata: Metadata, extensions: Extensions) {
+        self.metadata = metadata;
+        self.extensions = extensions;
     }
 
     /// On a server: who called.
@@ -216,7 +297,7 @@ impl<T> Request<T> {
             message: f(self.message),
             metadata: self.metadata,
             extensions: self.extensions,
-            deadline: self.deadline,
+            context: self.context,
             peer: self.peer,
             peer_identity: self.peer_identity,
             options: self.options,
@@ -235,6 +316,12 @@ impl<T> Deref for Request<T> {
 impl<T> DerefMut for Request<T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.message
+    }
+}
+
+impl<T> AsRef<CallContext> for Request<T> {
+    fn as_ref(&self) -> &CallContext {
+        &self.context
     }
 }
 
@@ -275,6 +362,7 @@ impl<T, S: Stream<Item = T> + Send + 'static> IntoStreamingRequest<T> for Reques
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::CallScope;
     use crate::stream::iter;
 
     #[derive(Debug, Default, PartialEq)]
@@ -322,6 +410,29 @@ mod tests {
         assert_eq!(one.metadata().get("k"), Some("changed"));
         assert_eq!(other.metadata().get("k"), Some("v"));
         assert_eq!(other.into_parts().1.get("k"), Some("v"));
+    }
+
+    // wire-rules 13, 74
+    #[test]
+    fn a_call_within_another_has_the_earlier_deadline_and_its_cancellation() {
+        let (sooner, later) = (Instant::now(), Instant::now() + Duration::from_secs(1));
+        let scope = CallScope::default();
+        for (incoming, own, expected) in [
+            (None, None, None),
+            (Some(later), None, Some(later)),
+            (None, Some(later), Some(later)),
+            (Some(later), Some(sooner), Some(sooner)),
+            (Some(sooner), Some(later), Some(sooner)),
+        ] {
+            let (mut served, mut made) = (Request::new(1), Request::new("made"));
+            served.set_deadline(incoming);
+            served.set_cancellation(scope.cancellation());
+            made.set_deadline(own);
+            assert!(!made.is_accompanied());
+            let made = made.within(&served);
+            assert_eq!(made.deadline(), expected);
+            assert!(made.is_accompanied() && made.within(served.context()).deadline() == expected);
+        }
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
 use crate::call::SharedInbox;
 use crate::call::inbox::{End, Fetched};
+use crate::call::watch::StreamWatch;
 use crate::codec::{Codec, DecodeError, DecodeLimits, Payload};
 use crate::format::{Transcode, rewritten};
 use crate::message::{Deframer, PREFIX_LEN, truncated};
@@ -42,6 +43,14 @@ pub struct Streaming<T> {
     headers: Option<MetadataMap>,
     /// `Some` once the stream has ended.
     trailers: Option<MetadataMap>,
+    /// Who looks on. The lock is never taken: it only lets hooks that must not be shared live here.
+    watch: Option<Box<Mutex<Watch<T>>>>,
+}
+
+/// A [`StreamWatch`] of messages of a type.
+struct Watch<T> {
+    watch: StreamWatch,
+    show: fn(&mut StreamWatch, &T, usize) -> Result<(), Status>,
 }
 
 impl<T> Streaming<T> {
@@ -63,6 +72,7 @@ impl<T> Streaming<T> {
             reported: 0,
             headers: None,
             trailers: None,
+            watch: None,
         }
     }
 
@@ -71,6 +81,16 @@ impl<T> Streaming<T> {
     pub fn transcoded(mut self, transcode: Option<Arc<dyn Transcode>>) -> Self {
         self.transcode = transcode;
         self
+    }
+
+    /// Has somebody look on; done by the server and the client.
+    pub fn set_watch(&mut self, watch: StreamWatch)
+    where
+        T: 'static,
+    {
+        if watch.is_needed() {
+            self.watch = Some(Box::new(Mutex::new(Watch { watch, show: StreamWatch::on_message::<T> })));
+        }
     }
 
     /// The next message; `None` at the end.
@@ -87,6 +107,11 @@ impl<T> Streaming<T> {
     pub fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Status>>> {
         if self.trailers.is_some() {
             return Poll::Ready(None);
+        }
+        if let Some(watch) = self.watch()
+            && let Poll::Ready(status) = watch.watch.poll_bound(cx)
+        {
+            return Poll::Ready(Some(Err(self.on_local_failure(status))));
         }
         if let Some(outcome) = self.decode_next() {
             return Poll::Ready(Some(outcome));
@@ -120,20 +145,43 @@ impl<T> Streaming<T> {
         let outcome = match self.local.next_message() {
             Ok(None) => return None,
             Ok(Some(payload)) => {
-                self.taken += (PREFIX_LEN + payload.len()) as u64;
+                let len = payload.len();
+                self.taken += (PREFIX_LEN + len) as u64;
                 let native = match &self.transcode {
                     None => Ok(payload),
                     Some(transcode) => rewritten(&payload, &**transcode, &self.limits),
                 };
-                native.and_then(|native| (self.decode)(native, &self.limits)).map_err(Status::from)
+                let decoded =
+                    native.and_then(|native| (self.decode)(native, &self.limits)).map_err(Status::from);
+                if self.watch.is_some() {
+                    decoded.and_then(|message| self.show(message, len))
+                } else {
+                    decoded
+                }
             }
             Err(status) => Err(status),
         };
-        match &outcome {
-            Ok(_) => self.report_taken(),
-            Err(_) => self.on_local_failure(),
+        Some(match outcome {
+            Ok(message) => {
+                self.report_taken();
+                Ok(message)
+            }
+            Err(status) => Err(self.on_local_failure(status)),
+        })
+    }
+
+    /// Shows a message to who looks on, before the reader has it.
+    #[cold]
+    fn show(&mut self, message: T, len: usize) -> Result<T, Status> {
+        match self.watch() {
+            Some(watch) => (watch.show)(&mut watch.watch, &message, len).map(|()| message),
+            None => Ok(message),
         }
-        Some(outcome)
+    }
+
+    fn watch(&mut self) -> Option<&mut Watch<T>> {
+        // A hook that panicked has taken its reader along; whoever still reads is told what there is to tell.
+        self.watch.as_mut().map(|watch| watch.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Gives credit back in the midst of a long run of messages.
@@ -144,20 +192,36 @@ impl<T> Streaming<T> {
         }
     }
 
-    /// The peer's bytes are wrong or too many: nothing after them can be read.
-    fn on_local_failure(&mut self) {
+    /// The peer's bytes are wrong or too many, or nobody wants them: nothing after them can be read.
+    fn on_local_failure(&mut self, status: Status) -> Status {
         self.keep_headers();
         self.trailers = Some(MetadataMap::new());
         self.local.discard();
         self.inbox.abandon();
+        match self.tell_end(Err(status)) {
+            Err(status) => status,
+            Ok(_) => Status::internal("a failed stream was said to have succeeded"),
+        }
+    }
+
+    /// What those who look on make of the end.
+    fn tell_end(&mut self, result: Result<MetadataMap, Status>) -> Result<MetadataMap, Status> {
+        match self.watch() {
+            Some(watch) => watch.watch.on_end(result),
+            None => result,
+        }
     }
 
     fn on_end(&mut self, end: End) -> Option<Result<T, Status>> {
         self.keep_headers();
-        let (trailers, failure) = match end {
-            End::Clean(trailers) if self.local.unread().is_empty() => (trailers, None),
-            End::Clean(trailers) => (trailers, Some(truncated())),
-            End::Failed(status) => (status.metadata().clone(), Some(status)),
+        let (kept, result) = match end {
+            End::Clean(trailers) if self.local.unread().is_empty() => (None, Ok(trailers)),
+            End::Clean(trailers) => (Some(trailers), Err(truncated())),
+            End::Failed(status) => (None, Err(status)),
+        };
+        let (trailers, failure) = match self.tell_end(result) {
+            Ok(trailers) => (trailers, None),
+            Err(status) => (kept.unwrap_or_else(|| status.metadata().clone()), Some(status)),
         };
         self.trailers = Some(trailers);
         self.local.discard();

@@ -12,6 +12,12 @@ pub(crate) fn request_flush() {
     REQUESTED.set(true);
 }
 
+/// Whether a flush is asked for, without answering it: whoever polls a stream takes no more from it then, so that the
+/// driver sees to the flush first.
+pub fn is_flush_requested() -> bool {
+    REQUESTED.get()
+}
+
 /// Whether a [`Sender::flush`](crate::Sender::flush) asks for what was sent to
 /// leave at once, since this was last called on this thread. Read by the driver
 /// after it polled a stream of messages.

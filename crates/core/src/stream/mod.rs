@@ -15,9 +15,13 @@ mod unfold;
 pub use futures_core::Stream;
 
 pub use crate::stream::channel::{Channel, Receiver, Sender, channel, pipe};
-pub use crate::stream::flush::take_flush_request;
+pub use crate::stream::flush::{is_flush_requested, take_flush_request};
 pub use crate::stream::iter::{Iter, iter};
 pub use crate::stream::unfold::{Unfold, unfold};
+
+/// Bytes of a stream that is always ready after which what was encoded leaves, so that the peer works on it while the
+/// rest is made (wire-rules B1). A message is never split for it.
+pub const DEFAULT_BATCH_SIZE: usize = 32 * 1024;
 
 #[cfg(test)]
 pub(crate) mod tests {

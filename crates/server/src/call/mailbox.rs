@@ -170,11 +170,25 @@ pub(crate) struct Outbox {
     head: Option<MetadataMap>,
     messages: FrameBuf,
     max_send_size: usize,
+    batch_size: usize,
 }
 
 impl Outbox {
-    pub(crate) fn new(key: StreamKey, mailbox: Arc<Mailbox>, max_send_size: usize) -> Self {
-        Self { key, mailbox, flow: Arc::default(), head: None, messages: FrameBuf::new(), max_send_size }
+    pub(crate) fn new(
+        key: StreamKey,
+        mailbox: Arc<Mailbox>,
+        max_send_size: usize,
+        batch_size: usize,
+    ) -> Self {
+        Self {
+            key,
+            mailbox,
+            flow: Arc::default(),
+            head: None,
+            messages: FrameBuf::new(),
+            max_send_size,
+            batch_size,
+        }
     }
 
     pub(crate) fn key(&self) -> StreamKey {
@@ -194,11 +208,11 @@ impl Outbox {
     }
 
     pub(super) fn poll_writable(&self, cx: &Context<'_>) -> bool {
-        if self.messages.len() < OUTBOX_LIMIT {
+        if self.messages.len() < self.batch_size {
             return self.flow.poll_room(cx);
         }
-        // Room comes when the driver has taken what is handed over after this poll.
-        self.flow.wait(cx);
+        // The batch is handed over after this poll; whether there is room for the next one shows then.
+        cx.waker().wake_by_ref();
         false
     }
 

@@ -11,6 +11,7 @@
 use std::cell::RefCell;
 use std::task::{Context, Poll};
 
+use peregrine_core::intercept::{Message, MessageHooks};
 use peregrine_core::{Codec, Format, MetadataMap, Status, Transcode};
 use peregrine_http2::StreamKey;
 
@@ -29,6 +30,37 @@ pub(crate) struct Port {
     pub(crate) format: Format,
     /// Whether the response head is out; decides between trailers and trailers-only.
     pub(crate) head_sent: bool,
+    /// What interceptors want with the reply.
+    watch: Option<Box<Watch>>,
+}
+
+impl Port {
+    pub(crate) fn new(target: Target, key: StreamKey, format: Format, head_sent: bool) -> Self {
+        Self { target, key, format, head_sent, watch: None }
+    }
+}
+
+/// What interceptors want with the reply of one call.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Sent with the head.
+    metadata: MetadataMap,
+    hooks: MessageHooks,
+}
+
+impl Watch {
+    /// `None` if they want nothing.
+    pub(crate) fn new(metadata: MetadataMap, hooks: MessageHooks) -> Option<Box<Self>> {
+        (!metadata.is_empty() || !hooks.is_empty()).then(|| Box::new(Self { metadata, hooks }))
+    }
+}
+
+/// Runs `poll` with `watch` in this thread's port, and takes it back afterwards.
+pub(crate) fn watched<R>(watch: &mut Option<Box<Watch>>, poll: impl FnOnce() -> R) -> R {
+    on_port(|port| port.watch = watch.take());
+    let result = poll();
+    on_port(|port| *watch = port.watch.take());
+    result
 }
 
 /// Where a reply goes.
@@ -60,6 +92,10 @@ pub(crate) fn with_port<R>(port: Port, poll: impl FnOnce() -> R) -> (Port, R) {
 pub(crate) fn send_head(metadata: MetadataMap) -> Result<(), Status> {
     let sent = on_port(|port| {
         if !port.head_sent {
+            let mut metadata = metadata;
+            if let Some(watch) = &port.watch {
+                metadata.extend_from(&watch.metadata)?;
+            }
             match &mut port.target {
                 Target::Wire(wire) => wire.send_head(port.key, port.format, &metadata)?,
                 Target::Outbox(outbox) => outbox.send_head(metadata),
@@ -76,20 +112,58 @@ pub(crate) fn send_head(metadata: MetadataMap) -> Result<(), Status> {
 ///
 /// # Errors
 /// The message does not encode or is over the send limit.
-pub(crate) fn send_message<C: Codec<B>, B>(
+pub(crate) fn send_message<C: Codec<B>, B: 'static>(
     message: &B,
     transcode: Option<&dyn Transcode>,
 ) -> Result<(), Status> {
-    let sent = on_port(|port| match &mut port.target {
-        Target::Wire(wire) => wire.send_message::<C, B>(port.key, message, transcode),
-        Target::Outbox(outbox) => outbox.send_message::<C, B>(message, transcode),
+    let sent = on_port(|port| match (&mut port.target, &port.watch) {
+        (Target::Wire(wire), None) => Some(wire.send_message::<C, B>(port.key, message, transcode)),
+        (Target::Outbox(outbox), None) => Some(outbox.send_message::<C, B>(message, transcode)),
+        (_, Some(_)) => None,
     });
-    sent.unwrap_or_else(|| Err(polled_elsewhere()))
+    match sent {
+        Some(Some(sent)) => sent,
+        Some(None) => send_watched::<C, B>(message, transcode),
+        None => Err(polled_elsewhere()),
+    }
 }
 
-/// Ready when the connection has room for another message of this call.
-pub(crate) fn poll_writable(cx: &mut Context<'_>) -> Poll<()> {
+/// Shows a message to the hooks first. They are the user's code, so the port is not held meanwhile.
+#[cold]
+fn send_watched<C: Codec<B>, B: 'static>(
+    message: &B,
+    transcode: Option<&dyn Transcode>,
+) -> Result<(), Status> {
+    let mut watch = on_port(|port| port.watch.take()).flatten();
+    let shown = watch.as_mut().map_or(Ok(()), |watch| watch.hooks.run(&Message::outgoing::<C, B>(message)));
+    let sent = shown.and_then(|()| send_message::<C, B>(message, transcode));
+    on_port(|port| port.watch = watch);
+    sent
+}
+
+/// How much of a response stream one poll of its call has made, so that a source which is always ready stops now and
+/// then (wire-rules B1). Made anew for each poll.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// Length of the connection's output when the batch began.
+    start: Option<usize>,
+}
+
+impl Batch {
+    /// Whether the batch is full. The output only grows while a call is polled.
+    fn is_full(&mut self, wire: &Wire) -> bool {
+        let len = wire.connection.output_len();
+        len.saturating_sub(*self.start.get_or_insert(len)) >= wire.batch_size
+    }
+}
+
+/// Ready when the connection has room for another message of this call, and the batch too.
+pub(crate) fn poll_writable(cx: &mut Context<'_>, batch: &mut Batch) -> Poll<()> {
     let ready = on_port(|port| match &mut port.target {
+        Target::Wire(wire) if batch.is_full(wire) => {
+            cx.waker().wake_by_ref();
+            false
+        }
         // The driver polls the call again when the engine reports room, so no waker is kept.
         Target::Wire(wire) => wire.connection.poll_writable(port.key),
         Target::Outbox(outbox) => outbox.poll_writable(cx),

@@ -22,6 +22,7 @@ use crate::secure::Secure;
 #[derive(Debug)]
 pub(crate) struct RequestHead {
     pub(crate) route: Result<Route, Refusal>,
+    /// The client's, or the method's if that is shorter.
     pub(crate) timeout: Option<Duration>,
     pub(crate) metadata: Arc<MetadataMap>,
 }
@@ -32,6 +33,8 @@ pub(crate) struct Route {
     pub(crate) method: MethodIndex,
     pub(crate) encoding: Encoding,
     pub(crate) format: Format,
+    /// Largest request message, in bytes.
+    pub(crate) max_receive: usize,
 }
 
 /// Why a request does not become a call.
@@ -69,9 +72,14 @@ impl RequestHead {
             }
         }
         let route = check(head, router, secure, &collected, bad_metadata.map(Status::from));
-        let timeout = match collected.timeout {
+        let asked = match collected.timeout {
             Some(Ok(timeout)) => Some(timeout),
             _ => None,
+        };
+        let allowed = route.as_ref().ok().and_then(|route| router.settings(route.method).timeout);
+        let timeout = match (asked, allowed) {
+            (Some(asked), Some(allowed)) => Some(asked.min(allowed)),
+            (asked, allowed) => asked.or(allowed),
         };
         Self { route, timeout, metadata: Arc::new(metadata) }
     }
@@ -147,7 +155,10 @@ fn check_call(
         return Err(Refusal::new(400, status.clone()));
     }
     // wire-rules 25
-    bad_metadata.map_or(Ok(Route { method, encoding, format }), |status| Err(Refusal::new(400, status)))
+    match bad_metadata {
+        Some(status) => Err(Refusal::new(400, status)),
+        None => Ok(Route { method, encoding, format, max_receive: router.settings(method).max_receive }),
+    }
 }
 
 /// wire-rules 9, 10, N1, N2

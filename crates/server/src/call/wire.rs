@@ -17,17 +17,20 @@ pub(crate) struct Wire {
     reply_heads: [CachedBlock; Format::COUNT],
     /// `grpc-status: 0` alone, encoded.
     ok_trailers: CachedBlock,
-    /// Largest message that leaves, in bytes (wire-rules 44).
-    max_send_size: usize,
+    /// Largest message that leaves, in bytes (wire-rules 44); that of the method whose call is polled.
+    pub(crate) max_send_size: usize,
+    /// Bytes that one poll of a response stream makes before they leave (wire-rules B1).
+    pub(super) batch_size: usize,
 }
 
 impl Wire {
-    pub(crate) fn new(connection: Connection, max_send_size: usize) -> Self {
+    pub(crate) fn new(connection: Connection, batch_size: usize) -> Self {
         Self {
             connection,
             reply_heads: Default::default(),
             ok_trailers: CachedBlock::default(),
-            max_send_size,
+            max_send_size: 0,
+            batch_size,
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Call {
     pub(super) method: MethodIndex,
     pub(super) encoding: Encoding,
     pub(super) format: Format,
+    /// Largest request message, in bytes.
+    pub(super) max_receive: usize,
     pub(super) metadata: Arc<MetadataMap>,
     pub(super) deadline: Option<Instant>,
     pub(super) head_sent: bool,

@@ -75,6 +75,7 @@ impl Serving {
             method: route.method,
             encoding: route.encoding,
             format: route.format,
+            max_receive: route.max_receive,
             metadata: Arc::clone(&request.metadata),
             deadline,
             head_sent: false,
@@ -94,7 +95,7 @@ impl Serving {
         if streaming {
             let config = InboxConfig {
                 encoding: route.encoding,
-                max_message: shared.options.max_receive_message_size,
+                max_message: route.max_receive,
                 // The engine gathers up to half a window too: what is left has to be worth a frame.
                 credit_step: (shared.options.engine.initial_window_size as usize / 4).max(1),
             };
@@ -128,7 +129,6 @@ impl Serving {
     }
 
     fn on_data(&mut self, key: StreamKey, data: &[u8], end_stream: bool) {
-        let max = self.shared.options.max_receive_message_size;
         let Some(call) = self.call_mut(key) else {
             // The call was answered already; what still comes is read to keep the windows right.
             self.wire().connection.release(key, data.len());
@@ -137,7 +137,7 @@ impl Serving {
             }
             return;
         };
-        let encoding = call.encoding;
+        let (encoding, max) = (call.encoding, call.max_receive);
         match &mut call.state {
             CallState::Receiving(None) if end_stream => {
                 if let Some(call) = self.take_call(key) {
@@ -197,7 +197,7 @@ impl Serving {
         if self.wire().connection.is_congested() {
             return self.put_unary_off(call, body);
         }
-        match single_message(body, call.encoding, self.shared.options.max_receive_message_size) {
+        match single_message(body, call.encoding, call.max_receive) {
             Ok(message) => self.start(call, message, None),
             Err(status) => self.finish(call, &Err(status)),
         }

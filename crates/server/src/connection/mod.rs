@@ -81,6 +81,8 @@ pub(crate) struct Serving {
     told: Told,
     /// A call asked for its messages to leave at once ([`Sender::flush`](peregrine_core::Sender::flush)).
     flush_requested: bool,
+    /// A call that was begun by an event has made a batch, or flushed: that leaves before the call goes on.
+    writes_first: bool,
     /// Polls in place so far; every so many is timed.
     polls: u32,
 }
@@ -94,7 +96,7 @@ impl Serving {
         cut_calls: Arc<AtomicUsize>,
     ) -> Self {
         let serving = Self {
-            wire: Some(Box::new(Wire::new(connection, shared.options.max_send_message_size))),
+            wire: Some(Box::new(Wire::new(connection, shared.options.stream_batch_size))),
             slots: SpareSlots::default(),
             info,
             calls: Vec::new(),
@@ -111,6 +113,7 @@ impl Serving {
             shutting_down: false,
             told: Told::default(),
             flush_requested: false,
+            writes_first: false,
             polls: 0,
             shared,
         };
@@ -174,6 +177,11 @@ impl Endpoint for Serving {
     }
 
     fn poll_work(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        if std::mem::take(&mut self.writes_first) {
+            self.flush_requested = false;
+            cx.waker().wake_by_ref();
+            return false;
+        }
         let mailbox = Arc::clone(&self.mailbox);
         let mut mail = std::mem::take(&mut self.mail);
         mailbox.take(&mut mail, cx);
@@ -187,6 +195,8 @@ impl Endpoint for Serving {
             self.on_woken(index as usize);
         }
         self.mail = mail;
+        // The driver writes now, before anything that was polled here is polled again.
+        self.writes_first = false;
         self.observe_turn();
         // Without more work in sight the driver writes; what came meanwhile has woken it.
         !std::mem::take(&mut self.flush_requested) && mailbox.has_mail()
@@ -206,6 +216,10 @@ impl Endpoint for Serving {
         if self.receive_look.is_some_and(|at| at <= now) {
             self.look_for_slow_requests(now);
         }
+    }
+
+    fn batch_size(&self) -> usize {
+        self.shared.options.stream_batch_size
     }
 
     fn is_finished(&self) -> bool {

@@ -25,8 +25,7 @@ impl Serving {
     /// Puts a call off whose whole body lies in the read buffer.
     #[cold]
     pub(super) fn put_unary_off(&mut self, call: Call, data: &[u8]) {
-        let max = self.shared.options.max_receive_message_size;
-        let mut body = Box::new(UnaryBody::new(call.encoding, max));
+        let mut body = Box::new(UnaryBody::new(call.encoding, call.max_receive));
         match body.push(data) {
             Ok(()) => {
                 self.wire().connection.release(call.key, data.len());

@@ -35,6 +35,7 @@ impl Serving {
             peer_identity: self.info.peer_identity.as_ref(),
             limits: &shared.limits,
             format: shared.router.format(call.method, call.format),
+            extra: None,
         };
         // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
         match catch_unwind(AssertUnwindSafe(|| slot.as_mut().start(incoming))) {
@@ -55,18 +56,14 @@ impl Serving {
 
     /// Polls a call in place, once. It ends, or it is parked.
     fn run(&mut self, mut call: Call, mut slot: Slot, inbox: Option<Arc<SharedInbox>>) {
-        let Some(wire) = self.wire.take() else {
+        let Some(mut wire) = self.wire.take() else {
             unreachable!("a call was polled inside of another one's poll")
         };
+        wire.max_send_size = self.shared.router.settings(call.method).max_send;
         let waker = self.waker(call.key.index());
         waker.0.on_poll();
         let timed = self.timed();
-        let port = Port {
-            target: Target::Wire(wire),
-            key: call.key,
-            format: call.format,
-            head_sent: call.head_sent,
-        };
+        let port = Port::new(Target::Wire(wire), call.key, call.format, call.head_sent);
         let (port, polled) = with_port(port, || {
             let mut cx = Context::from_waker(&waker.1);
             catch_unwind(AssertUnwindSafe(|| slot.as_mut().poll(&mut cx)))
@@ -86,6 +83,9 @@ impl Serving {
         }
         match polled {
             Ok(Poll::Pending) => {
+                let batch_size = self.shared.options.stream_batch_size;
+                self.writes_first |=
+                    self.flush_requested || self.wire().connection.output_len() >= batch_size;
                 call.state = CallState::Parked { slot, inbox };
                 self.insert_call(call);
             }
@@ -124,8 +124,12 @@ impl Serving {
 
     /// Moves the call to a task of its own before its first poll.
     fn spawn(&mut self, mut call: Call, slot: Slot, inbox: Option<Arc<SharedInbox>>) {
-        let outbox =
-            Outbox::new(call.key, Arc::clone(&self.mailbox), self.shared.options.max_send_message_size);
+        let outbox = Outbox::new(
+            call.key,
+            Arc::clone(&self.mailbox),
+            self.shared.router.settings(call.method).max_send,
+            self.shared.options.stream_batch_size,
+        );
         let orphans = self.orphans.get_or_insert_default();
         let task =
             super::spawned::spawn(slot, Box::new(outbox), Arc::clone(&self.shared), call.method, orphans);

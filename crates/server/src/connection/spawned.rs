@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use peregrine_core::Format;
+use peregrine_core::stream::take_flush_request;
 
 use super::Shared;
 use super::call::{Slot, panicked};
@@ -23,9 +24,9 @@ pub(super) fn spawn(
     method: MethodIndex,
     orphans: &Arc<Orphans>,
 ) -> Task {
+    let key = outbox.key();
     // The connection knows the call's format, and writes the head.
-    let port =
-        Port { key: outbox.key(), target: Target::Outbox(outbox), format: Format::Proto, head_sent: false };
+    let port = Port::new(Target::Outbox(outbox), key, Format::Proto, false);
     Task::spawn(orphans, |running| {
         let mut call =
             Spawned { slot, port: Some(port), shared, method, polled: false, running: Some(running) };
@@ -56,6 +57,8 @@ impl Spawned {
         let slot = &mut self.slot;
         let (mut port, polled) =
             with_port(port, || catch_unwind(AssertUnwindSafe(|| slot.as_mut().poll(cx))));
+        // Whatever a poll leaves is handed over below.
+        let _flushed = take_flush_request();
         if let Some(begun) = timed {
             let nanos = begun.elapsed().as_nanos().min(u128::from(u32::MAX)) as u32;
             self.shared.router.poll_time(self.method).record(nanos);

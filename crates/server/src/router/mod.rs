@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use peregrine_core::{Format, MessageFormat, MethodDescriptor, MethodFormat, ServiceDescriptor, Status};
 
 use crate::call::excerpt::shortened;
-use crate::service::{CallSlot, Service};
+use crate::method_config::{MethodConfig, MethodSettings};
+use crate::options::Options;
+use crate::service::{CallSlot, InterceptedSlot, Service};
 
 /// A method's place in the router: dense, so that a connection can keep its slots in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,7 @@ struct Method {
     /// Its index in the service's own descriptor.
     index: usize,
     descriptor: &'static MethodDescriptor<'static>,
+    settings: MethodSettings,
     poll_time: PollTime,
 }
 
@@ -62,6 +65,7 @@ impl Router {
                 service: self.services.len(),
                 index,
                 descriptor: method,
+                settings: MethodSettings::default(),
                 poll_time: PollTime::default(),
             });
         }
@@ -120,6 +124,38 @@ impl Router {
         self.formats[format.index()].get(method.get())?.as_ref().ok()
     }
 
+    /// Settles what holds for each method: what `options` say, what `configs` say of its service, and what they say of
+    /// the method itself; of two that name the same, the later one. Called once, before the server starts.
+    ///
+    /// # Errors
+    /// A name that is neither a mounted service's nor a method's.
+    pub(crate) fn settle(
+        &mut self,
+        options: &Options,
+        configs: &[(String, MethodConfig)],
+    ) -> Result<(), String> {
+        let names = configs.iter().map(|(name, config)| (name.strip_prefix('/').unwrap_or(name), config));
+        for (name, _) in names.clone() {
+            let is_known =
+                |method: &Method| name == method.descriptor.service || name == &method.descriptor.path[1..];
+            if !self.methods.iter().any(is_known) {
+                return Err(name.to_owned());
+            }
+        }
+        for method in &mut self.methods {
+            let mut settings = MethodSettings::of_server(options);
+            let of_service = names.clone().filter(|(name, _)| *name == method.descriptor.service);
+            let of_method = names.clone().filter(|(name, _)| *name == &method.descriptor.path[1..]);
+            of_service.chain(of_method).for_each(|(_, config)| settings.apply(config));
+            method.settings = settings;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn settings(&self, method: MethodIndex) -> &MethodSettings {
+        &self.methods[method.get()].settings
+    }
+
     /// The method for a path, compared as bytes: no percent-decoding, no query, case-sensitive.
     pub(crate) fn find(&self, path: &[u8]) -> Option<MethodIndex> {
         self.by_path.get(path.strip_prefix(&*self.prefix)?).copied()
@@ -140,7 +176,13 @@ impl Router {
 
     pub(crate) fn slot(&self, method: MethodIndex) -> Option<Pin<Box<dyn CallSlot>>> {
         let method = &self.methods[method.get()];
-        self.services[method.service].slot(method.index)
+        let slot = self.services[method.service].slot(method.index)?;
+        let settings = &method.settings;
+        if settings.interceptors.is_empty() {
+            return Some(slot);
+        }
+        let interceptors = settings.interceptors.clone();
+        Some(InterceptedSlot::boxed(method.descriptor, interceptors, settings.is_secure, slot))
     }
 
     pub(crate) fn services(&self) -> impl Iterator<Item = &'static ServiceDescriptor> {

@@ -3,6 +3,7 @@
 //! Generated code implements [`Service`]; the router looks methods up by path; a connection asks for a
 //! [`CallSlot`] per method and uses it again and again.
 
+mod intercepted;
 mod shape;
 mod slot;
 
@@ -12,10 +13,13 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use peregrine_core::call::SharedInbox;
+use peregrine_core::intercept::MessageHooks;
 use peregrine_core::{
-    DecodeLimits, MetadataMap, MethodFormat, Payload, PeerAddr, PeerIdentity, ServiceDescriptor, Status,
+    DecodeLimits, Extensions, MetadataMap, MethodFormat, Payload, PeerAddr, PeerIdentity, ServiceDescriptor,
+    Status,
 };
 
+pub(crate) use self::intercepted::InterceptedSlot;
 pub use self::shape::{bidi_slot, client_streaming_slot, server_streaming_slot, unary_slot};
 pub use self::slot::ResponseSink;
 
@@ -69,4 +73,13 @@ pub struct IncomingCall<'a> {
     pub limits: &'a DecodeLimits,
     /// How messages are rewritten, if they are in a format that is not the codec's own.
     pub format: Option<&'a MethodFormat>,
+    /// What interceptors leave for the handler; `None` without any.
+    pub extra: Option<Box<CallExtra>>,
+}
+
+/// What interceptors leave for a call's handler.
+#[derive(Debug, Default)]
+pub struct CallExtra {
+    pub(crate) extensions: Extensions,
+    pub(crate) request_hooks: MessageHooks,
 }

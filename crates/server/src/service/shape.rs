@@ -8,8 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
+use peregrine_core::call::StreamWatch;
 use peregrine_core::{
-    Codec, MetadataMap, PeerAddr, PeerIdentity, Request, Response, Status, Streaming, Transcode, format,
+    Cancellation, Codec, Message, MetadataMap, PeerAddr, PeerIdentity, Request, Response, Status, Streaming,
+    Transcode, format,
 };
 
 use super::slot::{ResponseSink, Slot};
@@ -26,9 +28,9 @@ where
     H: Fn(Arc<T>, Request<A>) -> F + Send + 'static,
     F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
 {
-    Slot::boxed(service, move |service, call| {
+    Slot::boxed(service, move |service, call, over| {
         let transcode = response_format(&call);
-        let reply = handler(service, decode_request::<C, A>(call)?);
+        let reply = handler(service, decode_request::<C, A>(call, over)?);
         Ok(async move { respond::<C, B>(reply.await?, transcode.as_deref()) })
     })
 }
@@ -43,9 +45,9 @@ where
     H: Fn(Arc<T>, Request<A>, ResponseSink<C, B>) -> F + Send + 'static,
     F: Future<Output = CallResult> + Send + 'static,
 {
-    Slot::boxed(service, move |service, call| {
+    Slot::boxed(service, move |service, call, over| {
         let sink = ResponseSink::new(response_format(&call));
-        Ok(handler(service, decode_request::<C, A>(call)?, sink))
+        Ok(handler(service, decode_request::<C, A>(call, over)?, sink))
     })
 }
 
@@ -59,9 +61,9 @@ where
     H: Fn(Arc<T>, Request<Streaming<A>>) -> F + Send + 'static,
     F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
 {
-    Slot::boxed(service, move |service, call| {
+    Slot::boxed(service, move |service, call, over| {
         let transcode = response_format(&call);
-        let reply = handler(service, streaming_request::<C, A>(call)?);
+        let reply = handler(service, streaming_request::<C, A>(call, over)?);
         Ok(async move { respond::<C, B>(reply.await?, transcode.as_deref()) })
     })
 }
@@ -76,15 +78,15 @@ where
     H: Fn(Arc<T>, Request<Streaming<A>>, ResponseSink<C, B>) -> F + Send + 'static,
     F: Future<Output = CallResult> + Send + 'static,
 {
-    Slot::boxed(service, move |service, call| {
+    Slot::boxed(service, move |service, call, over| {
         let sink = ResponseSink::new(response_format(&call));
-        Ok(handler(service, streaming_request::<C, A>(call)?, sink))
+        Ok(handler(service, streaming_request::<C, A>(call, over)?, sink))
     })
 }
 
 /// Writes a unary reply: head, then the one message. A message that cannot be encoded ends the call with the
 /// error in trailers, since the head is out by then (wire-rules E3).
-fn respond<C: Codec<B>, B>(response: Response<B>, transcode: Option<&dyn Transcode>) -> CallResult {
+fn respond<C: Codec<B>, B: 'static>(response: Response<B>, transcode: Option<&dyn Transcode>) -> CallResult {
     let (message, metadata, trailers, _extensions) = response.into_parts();
     port::send_head(metadata)?;
     port::send_message::<C, B>(&message, transcode)?;
@@ -96,19 +98,38 @@ fn response_format(call: &IncomingCall<'_>) -> Option<Arc<dyn Transcode>> {
     call.format.map(|format| Arc::clone(&format.response))
 }
 
-fn decode_request<C: Codec<A>, A>(call: IncomingCall<'_>) -> Result<Request<A>, Status> {
+fn decode_request<C: Codec<A>, A: 'static>(
+    mut call: IncomingCall<'_>,
+    over: Cancellation,
+) -> Result<Request<A>, Status> {
+    let extra = call.extra.take();
     let transcode = call.format.map(|format| &*format.request);
+    let len = call.body.len();
     let message = format::decode::<C, A>(call.body, transcode, call.limits)?;
-    Ok(request(message, call.metadata, call.deadline, call.peer, call.peer_identity))
+    let mut request = request(message, call.metadata, call.deadline, call.peer, call.peer_identity, over);
+    if let Some(mut extra) = extra {
+        *request.extensions_mut() = extra.extensions;
+        extra.request_hooks.run(&Message::decoded(request.get_ref(), len))?;
+    }
+    Ok(request)
 }
 
-fn streaming_request<C: Codec<A>, A>(call: IncomingCall<'_>) -> Result<Request<Streaming<A>>, Status> {
+fn streaming_request<C: Codec<A>, A: 'static>(
+    mut call: IncomingCall<'_>,
+    over: Cancellation,
+) -> Result<Request<Streaming<A>>, Status> {
+    let extra = call.extra.take();
     let Some(inbox) = call.inbox else {
         return Err(Status::internal("a streaming call came without an inbox"));
     };
     let transcode = call.format.map(|format| Arc::clone(&format.request));
     let messages = Streaming::new::<C>(inbox, *call.limits).transcoded(transcode);
-    Ok(request(messages, call.metadata, call.deadline, call.peer, call.peer_identity))
+    let mut request = request(messages, call.metadata, call.deadline, call.peer, call.peer_identity, over);
+    if let Some(extra) = extra {
+        *request.extensions_mut() = extra.extensions;
+        request.set_watch(StreamWatch { messages: extra.request_hooks, ..StreamWatch::default() });
+    }
+    Ok(request)
 }
 
 fn request<M>(
@@ -117,11 +138,13 @@ fn request<M>(
     deadline: Option<Instant>,
     peer: &PeerAddr,
     identity: Option<&Arc<PeerIdentity>>,
+    over: Cancellation,
 ) -> Request<M> {
     let mut request = Request::new(message);
     request.set_deadline(deadline);
     request.set_peer(peer.clone());
     request.set_peer_identity(identity.cloned());
     request.share_metadata(Arc::clone(metadata));
+    request.set_cancellation(over);
     request
 }

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use peregrine_core::{Codec, Response, Status, Transcode};
+use peregrine_core::call::CallScope;
+use peregrine_core::stream::is_flush_requested;
+use peregrine_core::{Cancellation, Codec, Response, Status, Transcode};
 use pin_project_lite::pin_project;
 
 use super::{CallResult, CallSlot, IncomingCall};
-use crate::call::port;
+use crate::call::port::{self, Batch};
 
 pin_project! {
     /// `T` is the user's service, `S` makes the future `F` from an incoming call.
@@ -21,6 +23,8 @@ pin_project! {
         start: S,
         #[pin]
         future: Option<F>,
+        // Tells whoever asks that the call is over. Dropped after the future.
+        scope: CallScope,
     }
 }
 
@@ -28,22 +32,22 @@ impl<T, S, F> Slot<T, S, F> {
     pub(super) fn boxed(service: Arc<T>, start: S) -> Pin<Box<dyn CallSlot>>
     where
         T: Send + Sync + 'static,
-        S: Fn(Arc<T>, IncomingCall<'_>) -> Result<F, Status> + Send + 'static,
+        S: Fn(Arc<T>, IncomingCall<'_>, Cancellation) -> Result<F, Status> + Send + 'static,
         F: Future<Output = CallResult> + Send + 'static,
     {
-        Box::pin(Self { service, start, future: None })
+        Box::pin(Self { service, start, future: None, scope: CallScope::default() })
     }
 }
 
 impl<T, S, F> CallSlot for Slot<T, S, F>
 where
     T: Send + Sync,
-    S: Fn(Arc<T>, IncomingCall<'_>) -> Result<F, Status> + Send,
+    S: Fn(Arc<T>, IncomingCall<'_>, Cancellation) -> Result<F, Status> + Send,
     F: Future<Output = CallResult> + Send,
 {
     fn start(self: Pin<&mut Self>, call: IncomingCall<'_>) -> Result<(), Status> {
         let mut this = self.project();
-        let future = (this.start)(Arc::clone(this.service), call)?;
+        let future = (this.start)(Arc::clone(this.service), call, this.scope.cancellation())?;
         this.future.set(Some(future));
         Ok(())
     }
@@ -57,7 +61,9 @@ where
     }
 
     fn clear(self: Pin<&mut Self>) {
-        self.project().future.set(None);
+        let mut this = self.project();
+        this.future.set(None);
+        this.scope.end();
     }
 }
 
@@ -78,7 +84,7 @@ impl<C, B> fmt::Debug for ResponseSink<C, B> {
     }
 }
 
-impl<C: Codec<B>, B> ResponseSink<C, B> {
+impl<C: Codec<B>, B: 'static> ResponseSink<C, B> {
     pub(super) fn new(transcode: Option<Arc<dyn Transcode>>) -> Self {
         Self { transcode, shape: PhantomData }
     }
@@ -86,7 +92,8 @@ impl<C: Codec<B>, B> ResponseSink<C, B> {
     /// Sends the head, then every item of the response's stream, and returns the trailing metadata.
     ///
     /// The source is polled only while there is room (backpressure). Messages that are ready one after another
-    /// share DATA frames and one write; a pending source lets what was encoded leave at once (wire-rules B1, B2).
+    /// share DATA frames and one write, up to [`stream_batch_size`](crate::Server::stream_batch_size); a pending
+    /// source lets what was encoded leave at once (wire-rules B1, B2).
     ///
     /// # Errors
     /// The source's own error, after every message before it was handed over (wire-rules B3); INTERNAL or
@@ -106,10 +113,18 @@ impl<C: Codec<B>, B> ResponseSink<C, B> {
     where
         S: Stream<Item = Result<B, Status>>,
     {
+        let mut batch = Batch::default();
         loop {
-            ready!(port::poll_writable(cx));
+            ready!(port::poll_writable(cx, &mut batch));
             match ready!(stream.as_mut().poll_next(cx)) {
-                Some(Ok(message)) => port::send_message::<C, B>(&message, self.transcode.as_deref())?,
+                Some(Ok(message)) => {
+                    port::send_message::<C, B>(&message, self.transcode.as_deref())?;
+                    if is_flush_requested() {
+                        // What the sender waits for is that this leaves before it goes on.
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                }
                 Some(Err(status)) => return Poll::Ready(Err(status)),
                 None => return Poll::Ready(Ok(())),
             }

@@ -9,11 +9,14 @@ mod bodies;
 mod cancellation;
 mod channels;
 mod deadlines;
+mod feed;
 mod formats;
 mod heads;
+mod interceptors;
 mod life;
 mod limits;
 mod metadata;
+mod method_config;
 mod observe;
 mod panics;
 mod reports;
@@ -96,7 +99,9 @@ mod code {
     pub(crate) const INVALID_ARGUMENT: u32 = 3;
     pub(crate) const DEADLINE_EXCEEDED: u32 = 4;
     pub(crate) const NOT_FOUND: u32 = 5;
+    pub(crate) const PERMISSION_DENIED: u32 = 7;
     pub(crate) const RESOURCE_EXHAUSTED: u32 = 8;
     pub(crate) const UNIMPLEMENTED: u32 = 12;
     pub(crate) const INTERNAL: u32 = 13;
+    pub(crate) const UNAUTHENTICATED: u32 = 16;
 }

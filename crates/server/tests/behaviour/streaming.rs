@@ -1,11 +1,14 @@
 //! Streams of messages: when they leave, in how many frames and writes, and what holds them back.
 
+use bytes::Bytes;
+use peregrine_core::BytesCodec;
 use peregrine_http2::ErrorCode;
-use peregrine_server::Execution;
+use peregrine_server::{Execution, Server};
 use peregrine_testkit::peer::{PeerConfig, Received, message};
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
 use peregrine_testkit::{settle, virtual_time};
 
+use crate::feed::{Brittle, Feed};
 use crate::{Stage, code, in_each_mode};
 
 // wire-rules B1
@@ -25,20 +28,133 @@ fn messages_that_are_ready_together_share_data_frames() {
     });
 }
 
+// wire-rules B1: 16 messages of 256 bytes that are ready together are one DATA frame and one write.
+#[test]
+fn sixteen_ready_messages_are_one_frame_and_one_write() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for path in [SERVER_STREAM, BIDI] {
+            let before = peer.io().writes_of_other_end();
+            let reply = peer.call(path, &[("script", "many 16 256")], b"").await;
+            assert_eq!((reply.code(), reply.messages.len()), (code::OK, 16));
+            assert_eq!(reply.data_frames, [16 * 261], "{path}");
+            assert_eq!(peer.io().writes_of_other_end() - before, 1, "{path}");
+        }
+        served.finish([peer]).await;
+    });
+}
+
 // wire-rules B1: "a cooperative yield of the source is no reason to flush".
 #[test]
 fn a_source_that_yields_does_not_cost_a_write_each_time() {
     virtual_time(async {
         let stage = Stage::new(Execution::Inline);
         let (served, mut peer) = stage.start().await;
-        let script = "many 20 32; yield; many 20 32; yield; many 20 32; yield; many 20 32";
+        let script = "many 1 256; yield; ".repeat(16);
         let before = peer.io().writes_of_other_end();
-        let reply = peer.call(SERVER_STREAM, &[("script", script)], b"").await;
-        assert_eq!((reply.code(), reply.messages.len()), (code::OK, 80));
-        let writes = peer.io().writes_of_other_end() - before;
-        assert!(writes <= 2, "{writes} writes");
+        let reply = peer.call(SERVER_STREAM, &[("script", &script)], b"").await;
+        assert_eq!((reply.code(), reply.data_frames), (code::OK, vec![16 * 261]));
+        assert_eq!(peer.io().writes_of_other_end() - before, 1);
         served.finish([peer]).await;
     });
+}
+
+// wire-rules B1: a source that is always ready lets a batch leave when that has reached its size, and a message is
+// never split for it.
+#[test]
+fn a_batch_ends_at_its_size_and_a_larger_message_travels_whole() {
+    in_each_mode(async |stage: Stage| {
+        for (size, batch) in [(4_096, 4_096), (10_000, 10_000), (1, 1)] {
+            let served = peregrine_testkit::serve(stage.server().stream_batch_size(size));
+            let mut peer = served.peer().await;
+            peer.io().set_capacity(1 << 20);
+            let before = peer.io().writes_of_other_end();
+            let reply = peer.call(SERVER_STREAM, &[("script", "many 40 1019")], b"").await;
+            assert_eq!((reply.code(), reply.messages.len()), (code::OK, 40));
+            // 1,024 bytes with the prefix: so many fill a batch, the last one goes beyond.
+            let filled = batch_len(batch);
+            let writes = peer.io().writes_of_other_end() - before;
+            assert!(writes >= 40 * 1_024 / filled, "{writes} writes for batches of {size}");
+            assert!(reply.data_frames.iter().all(|&len| len <= filled), "{:?}", reply.data_frames);
+            let reply = peer.call(SERVER_STREAM, &[("script", "many 2 65536")], b"").await;
+            assert_eq!((reply.code(), reply.messages.len()), (code::OK, 2));
+            served.finish([peer]).await;
+        }
+    });
+}
+
+/// The batch of 1,024-byte pieces that reaches `size`, in bytes.
+fn batch_len(size: usize) -> usize {
+    size.div_ceil(1_024) * 1_024
+}
+
+// wire-rules B7: one write carries what many streams of a connection have ready.
+#[test]
+fn the_batches_of_many_streams_leave_in_one_write() {
+    virtual_time(async {
+        let stage = Stage::new(Execution::Inline);
+        let (served, mut peer) = stage.start().await;
+        let mut streams = Vec::new();
+        for _ in 0..20 {
+            let script = [("script", "gate; many 16 256")];
+            streams.push(peer.request(SERVER_STREAM, &script, &message(b""), true).await);
+        }
+        stage.journal.until(|counts| counts.started == 20).await;
+        settle().await;
+        peer.read_all().await;
+        let before = peer.io().writes_of_other_end();
+        stage.journal.open_gate(20);
+        for stream in streams {
+            let reply = peer.reply(stream).await;
+            assert_eq!((reply.code(), reply.messages.len()), (code::OK, 16));
+        }
+        assert_eq!(peer.io().writes_of_other_end() - before, 1);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules B2: what a sender flushes does not wait for what follows in the same turn.
+#[test]
+fn a_flushed_message_leaves_before_the_ones_that_follow() {
+    virtual_time(async {
+        let service = Feed::<BytesCodec>::new(|sender| async move {
+            for n in 0..3 {
+                sender.send(Bytes::from(vec![n; 10])).await?;
+                sender.flush().await?;
+            }
+            Ok(())
+        });
+        let served = peregrine_testkit::serve(Server::builder().add_service(service));
+        let mut peer = served.peer().await;
+        let before = peer.io().writes_of_other_end();
+        let reply = peer.call(Feed::<BytesCodec>::PATH, &[], b"").await;
+        assert_eq!((reply.code(), reply.data_frames), (code::OK, vec![15; 3]));
+        assert!(peer.io().writes_of_other_end() - before >= 3);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules B3: a message that fails in the middle of its encoding leaves nothing behind; what was complete before
+// it is delivered, then the status.
+#[test]
+fn an_encoding_error_discards_the_partial_message_only() {
+    for execution in [Execution::Inline, Execution::Spawn] {
+        virtual_time(async {
+            let service = Feed::<Brittle>::new(|sender| async move {
+                for text in ["one", "two", "broken", "never"] {
+                    sender.send(Bytes::from_static(text.as_bytes())).await?;
+                }
+                Ok(())
+            });
+            let served =
+                peregrine_testkit::serve(Server::builder().execution(execution).add_service(service));
+            let mut peer = served.peer().await;
+            let reply = peer.call(Feed::<Brittle>::PATH, &[], b"").await;
+            assert_eq!(reply.texts(), ["one", "two"]);
+            assert_eq!((reply.code(), reply.rest.len()), (code::INTERNAL, 0));
+            served.finish([peer]).await;
+        });
+    }
 }
 
 // wire-rules B2
@@ -84,7 +200,7 @@ fn a_message_of_any_size_travels_whole_through_small_windows() {
             let script = format!("many 2 {size}; send end");
             let reply = peer.call(SERVER_STREAM, &[("script", &script)], b"").await;
             assert_eq!(reply.code(), code::OK);
-            assert_eq!(reply.messages.iter().map(bytes::Bytes::len).collect::<Vec<_>>(), [size, size, 3]);
+            assert_eq!(reply.messages.iter().map(Bytes::len).collect::<Vec<_>>(), [size, size, 3]);
             assert!(reply.data_frames.iter().all(|&len| len <= 16_384));
         }
         served.finish([peer]).await;

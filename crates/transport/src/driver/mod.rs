@@ -18,8 +18,9 @@ mod write;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use peregrine_core::stream::DEFAULT_BATCH_SIZE;
 use peregrine_http2::{Connection, ConnectionError, Event};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Sleep;
@@ -52,6 +53,11 @@ pub trait Endpoint {
     /// Fires what is due at `now`.
     fn handle_timeout(&mut self, now: Instant);
 
+    /// Output in bytes at which a turn writes even though more work is ready (wire-rules B1).
+    fn batch_size(&self) -> usize {
+        DEFAULT_BATCH_SIZE
+    }
+
     /// True once the connection has nothing more to do and may close after its output has left.
     fn is_finished(&self) -> bool;
 
@@ -62,10 +68,10 @@ pub trait Endpoint {
 
 /// Turns before other tasks of the runtime get their chance.
 const TURNS_PER_POLL: usize = 8;
-/// Turns that may put off writing small output while work is ready, so that busy work cannot starve replies.
-const TURNS_WITHOUT_WRITE: u32 = 4;
-/// Output at which a turn writes even though more work is ready (wire-rules B1's soft threshold).
-const WRITE_THRESHOLD: usize = 32 * 1024;
+/// Turns that may put off writing small output while work is ready, and for how long, so that busy work cannot starve
+/// replies. A source that merely yields comes back within microseconds.
+const TURNS_WITHOUT_WRITE: u32 = 32;
+const TIME_WITHOUT_WRITE: Duration = Duration::from_micros(50);
 
 /// Drives `endpoint` over `io` until the connection ends.
 ///
@@ -106,12 +112,13 @@ struct Turn {
     read: ReadBuffer,
     /// The instant for which the sleep is armed.
     armed: Option<Instant>,
-    turns_without_write: u32,
+    /// Since when small output waits, and for how many turns.
+    put_off: Option<(Instant, u32)>,
 }
 
 impl Turn {
     fn new(read: ReadBuffer) -> Self {
-        Self { read, armed: None, turns_without_write: 0 }
+        Self { read, armed: None, put_off: None }
     }
 
     fn poll<IO, E>(
@@ -149,7 +156,7 @@ impl Turn {
             }
             let more_work = endpoint.poll_work(cx, now);
             drain_events(endpoint, now);
-            if self.may_write(endpoint.connection(), more_work) {
+            if self.may_write(endpoint, more_work, now) {
                 let took_all = match poll_write_output(io.as_mut(), endpoint.connection(), cx) {
                     Poll::Ready(Err(error)) => return Poll::Ready(Closed::Io(error)),
                     Poll::Ready(Ok(())) if endpoint.is_finished() => return Poll::Ready(Closed::Finished),
@@ -199,15 +206,15 @@ impl Turn {
 
     /// Small output waits while more work is ready, so that a source that merely yields does not cost a write
     /// a batch (wire-rules B1, B2).
-    fn may_write(&mut self, connection: &mut Connection, more_work: bool) -> bool {
-        if more_work
-            && connection.output_len() < WRITE_THRESHOLD
-            && self.turns_without_write < TURNS_WITHOUT_WRITE
-        {
-            self.turns_without_write += 1;
-            return false;
+    fn may_write<E: Endpoint>(&mut self, endpoint: &mut E, more_work: bool, now: Instant) -> bool {
+        if more_work && endpoint.connection().output_len() < endpoint.batch_size() {
+            let (since, turns) = self.put_off.unwrap_or((now, 0));
+            if turns < TURNS_WITHOUT_WRITE && now.saturating_duration_since(since) < TIME_WITHOUT_WRITE {
+                self.put_off = Some((since, turns + 1));
+                return false;
+            }
         }
-        self.turns_without_write = 0;
+        self.put_off = None;
         true
     }
 

@@ -1,7 +1,6 @@
 //! Driver and reader of an inbox, joined by hand.
 
 use std::pin::pin;
-use std::sync::Mutex;
 
 use bytes::Bytes;
 

@@ -1,0 +1,78 @@
+//! Options of single services and methods, which a channel's calls start from.
+
+use std::collections::HashMap;
+
+use peregrine_core::{CallOptions, Error, Phase};
+
+/// What calls of a channel have that set none of their own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MethodOptions {
+    /// By `/package.Service/Method`, and by `/package.Service/` for all of a service. Usually empty.
+    by_name: HashMap<Box<str>, CallOptions>,
+    /// For everything else.
+    defaults: CallOptions,
+}
+
+impl MethodOptions {
+    pub(super) fn new(defaults: CallOptions) -> Self {
+        Self { by_name: HashMap::new(), defaults }
+    }
+
+    /// Adds what was said of a name, over what had been said of it before.
+    pub(super) fn add(&mut self, name: &str, options: CallOptions) -> Result<(), Error> {
+        let place = self.by_name.entry(key(name)?).or_default();
+        *place = options.or(*place);
+        Ok(())
+    }
+
+    /// The options of a method: its own, else its service's, else the channel's.
+    pub(super) fn of(&self, path: &str) -> CallOptions {
+        if self.by_name.is_empty() { self.defaults } else { self.find(path) }
+    }
+
+    fn find(&self, path: &str) -> CallOptions {
+        let named = |name: &str| self.by_name.get(name).copied().unwrap_or_default();
+        let service = path.rfind('/').map_or("", |slash| &path[..=slash]);
+        named(path).or(named(service)).or(self.defaults)
+    }
+}
+
+/// A name as it is looked up: `/package.Service/Method` or `/package.Service/`.
+fn key(name: &str) -> Result<Box<str>, Error> {
+    let bare = name.strip_prefix('/').unwrap_or(name);
+    let (service, method) = bare.rsplit_once('/').unwrap_or((bare, ""));
+    if service.is_empty() || !bare.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Error::new(Phase::Config, format!("{name:?} names neither a service nor a method"))
+            .with_hint("write package.Service or package.Service/Method"));
+    }
+    Ok(format!("/{service}/{method}").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_methods_options_come_before_its_services_and_those_before_the_channels() {
+        let seconds = |n| CallOptions::new().timeout(Duration::from_secs(n));
+        let mut options = MethodOptions::new(seconds(1).max_response_size(9));
+        assert_eq!(options.of("/a.S/M"), options.defaults);
+        options.add("a.S", seconds(2).max_request_size(7)).unwrap();
+        options.add("/a.S/M", seconds(5)).unwrap();
+        options.add("a.S/M", CallOptions::new().timeout(Duration::from_secs(3))).unwrap();
+        let service = seconds(2).max_request_size(7).max_response_size(9);
+        assert_eq!(options.of("/a.S/M"), service.timeout(Duration::from_secs(3)));
+        assert_eq!(options.of("/a.S/N"), service);
+        assert_eq!(options.of("/a.T/M"), options.defaults);
+    }
+
+    #[test]
+    fn what_is_no_name_is_an_error() {
+        for name in ["", "/", "//M", "a.S/M x", "a.S\n"] {
+            let error = MethodOptions::default().add(name, CallOptions::new()).unwrap_err();
+            assert_eq!(error.phase(), Phase::Config, "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Options of services and methods, as a channel gives them to its calls.
+
+use std::time::Duration;
+
+use peregrine_core::{CallOptions, Code, Request};
+use peregrine_testkit::virtual_time;
+
+use crate::{list, message, pair, unary};
+
+#[test]
+fn a_methods_timeout_is_sent_unless_the_call_has_its_own() {
+    // wire-rules 13
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let builder = builder
+            .timeout(Duration::from_secs(9))
+            .configure("test.Service", CallOptions::new().timeout(Duration::from_secs(2)))
+            .configure("test.Service/Unary", CallOptions::new().timeout(Duration::from_secs(1)));
+        let (channel, server) = tokio::join!(builder.connect(), acceptor.accept());
+        let (channel, mut server) = (channel.unwrap(), server);
+        let own = Request::new(message("")).timeout(Duration::from_secs(3));
+        for (request, expected) in [(own, "3000000u"), (message("").into(), "1000000u")] {
+            let served = async {
+                let asked = server.request().await;
+                assert_eq!(asked.field("grpc-timeout"), Some(expected));
+                server.reply(asked.stream, b"").await;
+            };
+            let (reply, ()) = tokio::join!(unary(&channel, request), served);
+            reply.unwrap();
+        }
+        let _replies = list(&channel, message("")).await.unwrap();
+        assert_eq!(server.request().await.field("grpc-timeout"), Some("2000000u"), "the service's");
+    });
+}
+
+#[test]
+fn a_methods_sizes_bound_its_messages() {
+    // wire-rules 42, 44
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let sizes = CallOptions::new().max_request_size(3).max_response_size(4);
+        let builder = builder.configure("test.Service/Unary", sizes);
+        let (channel, server) = tokio::join!(builder.connect(), acceptor.accept());
+        let (channel, mut server) = (channel.unwrap(), server);
+        let status = unary(&channel, message("long")).await.unwrap_err();
+        assert_eq!(status.code(), Code::ResourceExhausted);
+        for (payload, fits) in [(&b"four"[..], true), (b"fives", false)] {
+            let served = async {
+                let stream = server.request().await.stream;
+                server.reply(stream, payload).await;
+            };
+            let (reply, ()) = tokio::join!(unary(&channel, message("ok")), served);
+            assert_eq!(
+                reply.map_err(|status| status.code()).err(),
+                (!fits).then_some(Code::ResourceExhausted)
+            );
+        }
+    });
+}
+
+#[test]
+fn a_name_that_cannot_be_one_is_an_error() {
+    let (builder, _acceptor) = pair();
+    let error = builder.configure("no name", CallOptions::new()).build().unwrap_err();
+    assert!(format!("{error:?}").contains("package.Service"), "{error:?}");
+}
