@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`call`] | what a handler and a caller see: [`Request`], [`Response`], [`Streaming`], options |
 //! | [`codec`] | the seam to message formats |
+//! | [`compression`] | message encodings: inflating, and when to compress |
 //! | [`content_type`] | is this gRPC at all? |
 //! | [`deadline`] | `grpc-timeout` both ways |
 //! | [`error`] | failures before a status exists |
@@ -26,6 +27,7 @@
 
 pub mod call;
 pub mod codec;
+pub mod compression;
 pub mod content_type;
 pub mod deadline;
 pub mod error;

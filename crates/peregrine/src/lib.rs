@@ -133,6 +133,8 @@
 //! - `health` (default): `grpc.health.v1`.
 //! - `reflection` (default): `grpc.reflection` v1 and v1alpha.
 //! - `tls` (default): TLS by rustls on both sides, `ServerTls` and `ClientTls`.
+//! - `gzip` (default), `deflate`, `snappy`, `zstd`: message encodings. What is compiled in is decoded without being
+//!   asked for. `zstd` builds C sources, the others are Rust.
 //! - `prost`: messages by the prost runtime.
 
 pub mod codec;
@@ -144,6 +146,7 @@ pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target
 #[cfg(feature = "tls")]
 pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind, TlsVersion};
 pub use peregrine_core::intercept::{CallEnd, InterceptedCall, Interceptor, Message};
+pub use peregrine_core::message::Encoding;
 pub use peregrine_core::observe::{self, Observe};
 pub use peregrine_core::stream::{Receiver, pipe};
 pub use peregrine_core::{

@@ -30,7 +30,10 @@ const FREE_FOLDERS: [&str; 5] = ["tests", "benches", "examples", "fuzz", "xtask"
 /// a dependency that does.
 const PURE: [(&str, &[&str]); 2] = [
     ("peregrine-http2", &["bytes"]),
-    ("peregrine-core", &["base64", "bytes", "futures-core", "pin-project-lite"]),
+    (
+        "peregrine-core",
+        &["base64", "bytes", "flate2", "futures-core", "pin-project-lite", "snap", "zstd-safe"],
+    ),
 ];
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape that all checks share")]

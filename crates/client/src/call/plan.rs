@@ -265,6 +265,7 @@ impl<'a> Plan<'a> {
             path: self.path,
             authority: self.channel.authority(),
             user_agent: self.channel.user_agent(),
+            accept_encoding: self.channel.accept_encoding(),
             timeout,
             format: self.format.as_ref().map_or(Format::Proto, |format| format.format),
             metadata: &self.metadata,

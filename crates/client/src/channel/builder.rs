@@ -1,7 +1,8 @@
 //! Settings of a [`Channel`], each with its default. `connection` has those of its connections, `calls` those of the
-//! calls, `format` those of message formats.
+//! calls, `format` those of message formats, `compression` those of message encodings.
 
 mod calls;
+mod compression;
 mod connection;
 mod format;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peregrine_core::call::CredentialSet;
+use peregrine_core::compression::EncodingSet;
 use peregrine_core::intercept::Interceptors;
 use peregrine_core::message::DEFAULT_MAX_RECEIVE;
 use peregrine_core::stream::DEFAULT_BATCH_SIZE;
@@ -56,6 +58,7 @@ pub struct ChannelBuilder {
     credentials: CredentialSet,
     engine: Config,
     observer: Option<Arc<dyn Observe>>,
+    accept_encodings: EncodingSet,
 }
 
 impl ChannelBuilder {
@@ -75,6 +78,7 @@ impl ChannelBuilder {
             credentials: CredentialSet::default(),
             engine: Config::client(),
             observer: None,
+            accept_encodings: EncodingSet::supported(),
         }
     }
 
@@ -206,6 +210,7 @@ impl ChannelBuilder {
             keepalive: Arc::new(KeepaliveTime::new(self.engine.keepalive)),
             engine: self.engine,
             observer: self.observer,
+            accept_encoding: compression::accept_encoding(self.accept_encodings),
         };
         Ok(Channel { subchannel: Subchannel::new(config) })
     }

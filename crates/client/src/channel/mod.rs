@@ -102,6 +102,11 @@ impl Channel {
         &self.subchannel.config.user_agent
     }
 
+    /// What calls send as `grpc-accept-encoding`; empty if they do not.
+    pub(crate) fn accept_encoding(&self) -> &str {
+        &self.subchannel.config.accept_encoding
+    }
+
     /// Options of calls of the method with this path, as far as they set none of their own.
     pub(crate) fn defaults(&self, path: &str) -> CallOptions {
         self.subchannel.config.methods.of(path)

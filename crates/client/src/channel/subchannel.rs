@@ -49,6 +49,8 @@ pub(super) struct Config {
     pub(super) secure: Secure,
     pub(super) authority: String,
     pub(super) user_agent: String,
+    /// Empty to send none.
+    pub(super) accept_encoding: String,
     pub(super) connect_timeout: Duration,
     pub(super) formats: Formats,
     pub(super) methods: MethodOptions,

@@ -13,6 +13,8 @@ pub(crate) struct RequestHead<'a> {
     pub(crate) path: &'a str,
     pub(crate) authority: &'a str,
     pub(crate) user_agent: &'a str,
+    /// The encodings that responses may have (wire-rules 36); empty to say nothing.
+    pub(crate) accept_encoding: &'a str,
     pub(crate) timeout: Option<Timeout>,
     /// Named by the content type.
     pub(crate) format: Format,
@@ -67,7 +69,9 @@ impl RequestHead<'_> {
             Field::new(b"content-type", self.format.content_type().as_bytes()),
             Field::new(b"user-agent", self.user_agent.as_bytes()),
         ];
-        pseudo.into_iter().chain(timeout).chain(rest)
+        let accept = (!self.accept_encoding.is_empty())
+            .then(|| Field::new(b"grpc-accept-encoding", self.accept_encoding.as_bytes()));
+        pseudo.into_iter().chain(timeout).chain(rest).chain(accept)
     }
 }
 
@@ -130,7 +134,7 @@ mod tests {
     #[test]
     fn the_timeout_follows_the_pseudo_fields() {
         // [9113-8.3.1-2]
-        // wire-rules 8, 9, 13, 17
+        // wire-rules 8, 9, 13, 17, 36
         let metadata = MetadataMap::new();
         let timeout = Timeout { text: encode_timeout(Duration::from_secs(5)), recurs: true };
         let head = RequestHead {
@@ -138,13 +142,23 @@ mod tests {
             path: "/s.S/M",
             authority: "host:1",
             user_agent: "grpc-rust-peregrine/0",
+            accept_encoding: "gzip,identity",
             timeout: Some(timeout),
             format: Format::Proto,
             metadata: &metadata,
         };
         let names: Vec<_> = head.fixed_fields().map(|field| field.name.to_vec()).collect();
-        let expected =
-            [":method", ":scheme", ":path", ":authority", "grpc-timeout", "te", "content-type", "user-agent"];
+        let expected = [
+            ":method",
+            ":scheme",
+            ":path",
+            ":authority",
+            "grpc-timeout",
+            "te",
+            "content-type",
+            "user-agent",
+            "grpc-accept-encoding",
+        ];
         assert_eq!(names, expected.map(|name| name.as_bytes().to_vec()));
     }
 

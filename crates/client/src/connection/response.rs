@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use peregrine_core::call::SharedInbox;
-use peregrine_core::message::UnaryBody;
+use peregrine_core::message::{Encoding, UnaryBody};
 use peregrine_core::{Code, Format, Status};
 use peregrine_http2::{ErrorCode, Head};
 
@@ -124,6 +124,14 @@ impl Stage {
             return fail(other_format(&head, asked), ErrorCode::CANCEL);
         }
         *self = Self::Body;
+        if let Ok(encoding) = facts.encoding
+            && encoding != Encoding::Identity
+        {
+            match sink {
+                Sink::Single { body, .. } => body.set_encoding(encoding),
+                Sink::Stream(inbox) => inbox.set_encoding(encoding),
+            }
+        }
         match sink {
             Sink::Single { head: place, .. } => **place = facts.has_metadata().then(|| Arc::clone(&head)),
             Sink::Stream(inbox) => match response_head::metadata(&head) {
@@ -256,7 +264,7 @@ fn unexpected(what: &'static str) -> Status {
 
 #[cfg(test)]
 mod tests {
-    use peregrine_core::message::{DEFAULT_MAX_RECEIVE, Encoding};
+    use peregrine_core::message::DEFAULT_MAX_RECEIVE;
     use peregrine_http2::Field;
 
     use super::*;

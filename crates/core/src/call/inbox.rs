@@ -152,6 +152,11 @@ impl SharedInbox {
         wake(waker);
     }
 
+    /// Driver, client side: the response headers say how messages may be compressed. Before any of them comes.
+    pub fn set_encoding(&self, encoding: Encoding) {
+        self.lock().arrived.set_encoding(encoding);
+    }
+
     /// Driver: nothing more comes. `None` is a clean end, and a message that
     /// is not complete then is INTERNAL (wire-rules 45); a status is delivered
     /// after the messages that are complete. Only the first end counts.
@@ -191,6 +196,7 @@ impl SharedInbox {
         let mut inbox = self.lock();
         inbox.flow.taken = taken;
         inbox.flow.wanted = None;
+        local.set_encoding(inbox.arrived.encoding());
         if !inbox.arrived.unread().is_empty() {
             local.take_from(&mut inbox.arrived);
         }

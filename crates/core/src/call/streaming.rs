@@ -13,7 +13,7 @@ use crate::call::inbox::{End, Fetched};
 use crate::call::watch::StreamWatch;
 use crate::codec::{Codec, DecodeError, DecodeLimits, Payload};
 use crate::format::{Transcode, rewritten};
-use crate::message::{Deframer, PREFIX_LEN, truncated};
+use crate::message::{Deframer, truncated};
 use crate::metadata::MetadataMap;
 use crate::status::Status;
 
@@ -146,7 +146,6 @@ impl<T> Streaming<T> {
             Ok(None) => return None,
             Ok(Some(payload)) => {
                 let len = payload.len();
-                self.taken += (PREFIX_LEN + len) as u64;
                 let native = match &self.transcode {
                     None => Ok(payload),
                     Some(transcode) => rewritten(&payload, &**transcode, &self.limits),
@@ -161,6 +160,8 @@ impl<T> Streaming<T> {
             }
             Err(status) => Err(status),
         };
+        // As it came: windows count compressed bytes.
+        self.taken += self.local.last_len() as u64;
         Some(match outcome {
             Ok(message) => {
                 self.report_taken();

@@ -5,6 +5,7 @@
 use bytes::Bytes;
 
 use crate::codec::Payload;
+use crate::compression::inflate;
 use crate::message::frame::claimed_len;
 use crate::message::{Encoding, PREFIX_LEN, parse_prefix};
 use crate::status::Status;
@@ -19,6 +20,8 @@ pub struct Deframer {
     bytes: Vec<u8>,
     /// Start of the first byte not yet handed out.
     head: usize,
+    /// Bytes of the message handed out last as it came, prefix included.
+    last_len: usize,
     encoding: Encoding,
     max: usize,
 }
@@ -26,7 +29,7 @@ pub struct Deframer {
 impl Deframer {
     /// For messages of at most `max` bytes; allocates nothing yet.
     pub fn new(encoding: Encoding, max: usize) -> Self {
-        Self { bytes: Vec::new(), head: 0, encoding, max }
+        Self { bytes: Vec::new(), head: 0, last_len: 0, encoding, max }
     }
 
     /// Appends received bytes.
@@ -42,24 +45,46 @@ impl Deframer {
     }
 
     /// The next whole message, if it is there: decoded in place where it lies
-    /// among others, in a buffer of its own if it is large and alone.
+    /// among others, in a buffer of its own if it is large and alone, or if it
+    /// came compressed.
     ///
     /// # Errors
-    /// The next prefix breaks a rule; see [`parse_prefix`]. The deframer is of
-    /// no more use then.
+    /// The next prefix breaks a rule; see [`parse_prefix`]. Or a compressed
+    /// message does not inflate (wire-rules 38), or inflates past the limit
+    /// (43). The deframer is of no more use then.
     pub fn next_message(&mut self) -> Result<Option<Payload<'_>>, Status> {
         let Some(prefix) = parse_prefix(self.unread(), self.encoding, self.max)? else { return Ok(None) };
         let start = self.head + PREFIX_LEN;
         if self.bytes.len() - start < prefix.len {
             return Ok(None);
         }
+        self.last_len = PREFIX_LEN + prefix.len;
         let end = start + prefix.len;
+        if prefix.compressed {
+            self.head = end;
+            let message = inflate(self.encoding, &self.bytes[start..end], self.max)?;
+            return Ok(Some(Payload::Shared(message)));
+        }
         if self.head == 0 && end == self.bytes.len() && prefix.len >= SHARE_THRESHOLD {
             let message = Bytes::from(std::mem::take(&mut self.bytes)).slice(start..);
             return Ok(Some(Payload::Shared(message)));
         }
         self.head = end;
         Ok(Some(Payload::Borrowed(&self.bytes[start..end])))
+    }
+
+    /// Bytes of the message handed out last as it came, its prefix included.
+    pub(crate) fn last_len(&self) -> usize {
+        self.last_len
+    }
+
+    /// How messages may be compressed, once a head has said so. None must have come before.
+    pub(crate) fn set_encoding(&mut self, encoding: Encoding) {
+        self.encoding = encoding;
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
     }
 
     /// How many bytes must arrive before [`next_message`](Self::next_message)

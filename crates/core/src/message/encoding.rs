@@ -6,22 +6,67 @@
 use std::fmt;
 
 /// How the messages of one direction of a call may be compressed.
+///
+/// All are always named; those whose cargo feature is on are [supported](Self::is_supported).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Encoding {
     /// Not at all.
     #[default]
     Identity,
+    /// `gzip`, RFC 1952. Feature `gzip`.
+    Gzip,
+    /// `deflate`: a zlib stream, RFC 1950. Feature `deflate`.
+    Deflate,
+    /// `zstd`, RFC 8878. Feature `zstd`.
+    Zstd,
+    /// `snappy`, in its framing format. Feature `snappy`.
+    Snappy,
 }
 
 impl Encoding {
-    /// The value of `grpc-accept-encoding` that names all we can decode (37).
-    pub const SUPPORTED: &'static str = "identity";
+    /// All but identity, preferred ones first: zstd packs best for its time, every peer has gzip.
+    pub const COMPRESSED: [Self; 4] = [Self::Zstd, Self::Gzip, Self::Deflate, Self::Snappy];
+
+    /// The value of `grpc-accept-encoding` that names all we can decode (37): those compiled in, and identity.
+    pub const SUPPORTED: &'static str = {
+        match std::str::from_utf8(SUPPORTED.0.split_at(SUPPORTED.1).0) {
+            Ok(text) => text,
+            Err(_) => unreachable!(),
+        }
+    };
 
     /// The name used in `grpc-encoding`.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
+            Self::Gzip => "gzip",
+            Self::Deflate => "deflate",
+            Self::Zstd => "zstd",
+            Self::Snappy => "snappy",
+        }
+    }
+
+    /// Whether it is compiled in.
+    pub const fn is_supported(self) -> bool {
+        match self {
+            Self::Identity => true,
+            Self::Gzip => cfg!(feature = "gzip"),
+            Self::Deflate => cfg!(feature = "deflate"),
+            Self::Zstd => cfg!(feature = "zstd"),
+            Self::Snappy => cfg!(feature = "snappy"),
+        }
+    }
+
+    /// The encoding of this very name, compiled in or not (N4).
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        match name {
+            b"identity" => Some(Self::Identity),
+            b"gzip" => Some(Self::Gzip),
+            b"deflate" => Some(Self::Deflate),
+            b"zstd" => Some(Self::Zstd),
+            b"snappy" => Some(Self::Snappy),
+            _ => None,
         }
     }
 
@@ -31,11 +76,45 @@ impl Encoding {
     /// An encoding that is not compiled in.
     pub fn from_wire(value: &[u8]) -> Result<Self, UnsupportedEncoding> {
         match value.trim_ascii() {
-            b"" | b"identity" => Ok(Self::Identity),
-            other => Err(UnsupportedEncoding::new(other)),
+            b"" => Ok(Self::Identity),
+            name => Self::from_name(name)
+                .filter(|encoding| encoding.is_supported())
+                .ok_or_else(|| UnsupportedEncoding::new(name)),
         }
     }
 }
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The text of [`Encoding::SUPPORTED`] and its length, put together at compile time.
+static SUPPORTED: ([u8; 64], usize) = {
+    let mut text = [0; 64];
+    let mut len = 0;
+    let mut index = 0;
+    while index <= Encoding::COMPRESSED.len() {
+        let is_last = index == Encoding::COMPRESSED.len();
+        let encoding = if is_last { Encoding::Identity } else { Encoding::COMPRESSED[index] };
+        if encoding.is_supported() {
+            let name = encoding.name().as_bytes();
+            let mut at = 0;
+            while at < name.len() {
+                text[len] = name[at];
+                len += 1;
+                at += 1;
+            }
+            if !is_last {
+                text[len] = b',';
+                len += 1;
+            }
+        }
+        index += 1;
+    }
+    (text, len)
+};
 
 /// The items of a comma-separated list such as `grpc-accept-encoding`, trimmed
 /// of white space, empty ones left out. Compare them whole (N4).
@@ -103,12 +182,16 @@ mod tests {
         assert_eq!(Encoding::from_wire(b"identity"), Ok(Encoding::Identity));
         assert_eq!(Encoding::from_wire(b" identity "), Ok(Encoding::Identity));
         assert_eq!(Encoding::from_wire(b""), Ok(Encoding::Identity));
-        for value in [&b"gzip"[..], b"Identity", b"identity,gzip", b"\xff"] {
+        for value in [&b"br"[..], b"Identity", b"GZIP", b"x-gzip", b"identity,gzip", b"\xff"] {
             assert!(Encoding::from_wire(value).is_err());
+        }
+        for encoding in Encoding::COMPRESSED {
+            let read = Encoding::from_wire(encoding.name().as_bytes());
+            assert_eq!(read.is_ok(), encoding.is_supported(), "{encoding}");
         }
         let error = Encoding::from_wire(b"foo\xff").unwrap_err();
         assert_eq!(error.name(), "foo\\xff");
-        assert!(error.to_string().contains("supported: identity"));
+        assert!(error.to_string().ends_with(&format!("supported: {}", Encoding::SUPPORTED)));
         assert!(Encoding::from_wire(&[b'x'; 9000]).unwrap_err().name().len() <= 64);
     }
 

@@ -29,8 +29,8 @@ pub struct Prefix {
 pub fn parse_prefix(bytes: &[u8], encoding: Encoding, max: usize) -> Result<Option<Prefix>, Status> {
     let [flag, a, b, c, d, ..] = *bytes else { return Ok(None) };
     match (flag, encoding) {
-        (0, _) => {}
         (1, Encoding::Identity) => return Err(unexpected_compression()),
+        (0 | 1, _) => {}
         (2.., _) => return Err(unknown_flag(flag)),
     }
     let len = u32::from_be_bytes([a, b, c, d]) as usize;

@@ -8,7 +8,8 @@
 //! cut.
 
 use crate::codec::Payload;
-use crate::message::{Deframer, Encoding, PREFIX_LEN, parse_prefix};
+use crate::compression::inflate;
+use crate::message::{Deframer, Encoding, PREFIX_LEN, Prefix, parse_prefix};
 use crate::status::Status;
 
 /// The one message of a complete body: the fast path for a body that arrived
@@ -20,17 +21,28 @@ use crate::status::Status;
 /// | empty | UNIMPLEMENTED |
 /// | ends inside the prefix or the message | INTERNAL |
 /// | flag that is not allowed | INTERNAL |
-/// | message over `max` bytes | RESOURCE_EXHAUSTED |
+/// | message over `max` bytes, inflated or not | RESOURCE_EXHAUSTED |
 /// | 1 to 4 bytes behind the message | INTERNAL |
 /// | a second prefix behind the message | UNIMPLEMENTED |
+/// | message that does not inflate | INTERNAL |
 #[inline]
 pub fn single_message(body: &[u8], encoding: Encoding, max: usize) -> Result<Payload<'_>, Status> {
+    let (prefix, message) = single_frame(body, encoding, max)?;
+    if prefix.compressed {
+        return inflate(encoding, message, max).map(Payload::Shared);
+    }
+    Ok(Payload::Borrowed(message))
+}
+
+/// The one message of a complete body as it came, with its prefix.
+#[inline]
+fn single_frame(body: &[u8], encoding: Encoding, max: usize) -> Result<(Prefix, &[u8]), Status> {
     let Some(prefix) = parse_prefix(body, encoding, max)? else {
         return Err(if body.is_empty() { no_message() } else { truncated() });
     };
     let rest = &body[PREFIX_LEN..];
     if rest.len() == prefix.len {
-        return Ok(Payload::Borrowed(rest));
+        return Ok((prefix, rest));
     }
     Err(match rest.len().checked_sub(prefix.len) {
         None => truncated(),
@@ -67,6 +79,12 @@ impl UnaryBody {
         self.fault = None;
     }
 
+    /// How the message may be compressed, for those who learn it after the fact. No byte must have come before.
+    pub fn set_encoding(&mut self, encoding: Encoding) {
+        self.deframer.set_encoding(encoding);
+        self.encoding = encoding;
+    }
+
     /// Appends received bytes.
     ///
     /// # Errors
@@ -95,7 +113,7 @@ impl UnaryBody {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        single_message(self.deframer.unread(), self.encoding, self.max)?;
+        single_frame(self.deframer.unread(), self.encoding, self.max)?;
         // Whole and alone, so it is there.
         self.deframer.next_message()?.ok_or_else(truncated)
     }

@@ -4,5 +4,6 @@ pub(crate) mod excerpt;
 pub(crate) mod fields;
 pub(crate) mod mailbox;
 pub(crate) mod port;
+pub(crate) mod reply_head;
 pub(crate) mod request_head;
 pub(crate) mod wire;

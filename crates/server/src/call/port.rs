@@ -12,10 +12,11 @@ use std::cell::RefCell;
 use std::task::{Context, Poll};
 
 use peregrine_core::intercept::{Message, MessageHooks};
-use peregrine_core::{Codec, Format, MetadataMap, Status, Transcode};
+use peregrine_core::{Codec, MetadataMap, Status, Transcode};
 use peregrine_http2::StreamKey;
 
 use super::mailbox::Outbox;
+use super::reply_head::ReplyHead;
 use super::wire::Wire;
 
 thread_local! {
@@ -27,16 +28,17 @@ thread_local! {
 pub(crate) struct Port {
     pub(crate) target: Target,
     pub(crate) key: StreamKey,
-    pub(crate) format: Format,
     /// Whether the response head is out; decides between trailers and trailers-only.
     pub(crate) head_sent: bool,
+    /// How the reply goes.
+    pub(crate) reply: ReplyHead,
     /// What interceptors want with the reply.
     watch: Option<Box<Watch>>,
 }
 
 impl Port {
-    pub(crate) fn new(target: Target, key: StreamKey, format: Format, head_sent: bool) -> Self {
-        Self { target, key, format, head_sent, watch: None }
+    pub(crate) fn new(target: Target, key: StreamKey, reply: ReplyHead, head_sent: bool) -> Self {
+        Self { target, key, reply, head_sent, watch: None }
     }
 }
 
@@ -97,7 +99,7 @@ pub(crate) fn send_head(metadata: MetadataMap) -> Result<(), Status> {
                 metadata.extend_from(&watch.metadata)?;
             }
             match &mut port.target {
-                Target::Wire(wire) => wire.send_head(port.key, port.format, &metadata)?,
+                Target::Wire(wire) => wire.send_head(port.key, port.reply, &metadata)?,
                 Target::Outbox(outbox) => outbox.send_head(metadata),
             }
             port.head_sent = true;

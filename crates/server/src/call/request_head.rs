@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use peregrine_core::compression::EncodingSet;
 use peregrine_core::content_type::{self, ContentType};
 use peregrine_core::deadline::parse_timeout;
 use peregrine_core::message::Encoding;
@@ -15,6 +16,7 @@ use peregrine_core::{Format, MetadataMap, Status};
 use peregrine_http2::Head;
 
 use super::excerpt::shortened;
+use super::reply_head::ReplyHead;
 use crate::router::{MethodIndex, Router};
 use crate::secure::Secure;
 
@@ -27,14 +29,14 @@ pub(crate) struct RequestHead {
     pub(crate) metadata: Arc<MetadataMap>,
 }
 
-/// Where a request goes, and how its messages come.
+/// Where a request goes, how its messages come, and how those of the reply go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     pub(crate) method: MethodIndex,
     pub(crate) encoding: Encoding,
-    pub(crate) format: Format,
     /// Largest request message, in bytes.
     pub(crate) max_receive: usize,
+    pub(crate) reply: ReplyHead,
 }
 
 /// Why a request does not become a call.
@@ -91,6 +93,8 @@ struct Collected<'a> {
     content_type: Option<&'a [u8]>,
     encoding: Option<&'a [u8]>,
     repeated_encoding: bool,
+    /// What the client accepts, if it says so.
+    accepts: Option<EncodingSet>,
     timeout: Option<Result<Duration, Status>>,
     host: Option<&'a [u8]>,
 }
@@ -101,6 +105,10 @@ impl<'a> Collected<'a> {
         match name {
             b"content-type" => self.content_type = Some(value),
             b"grpc-encoding" => self.repeated_encoding = self.encoding.replace(value).is_some(),
+            // wire-rules 18, N4: repeated fields are one list.
+            b"grpc-accept-encoding" => {
+                self.accepts = Some(self.accepts.unwrap_or_default().union(EncodingSet::from_wire(value)));
+            }
             b"grpc-timeout" => {
                 self.timeout =
                     Some(parse_timeout(value).map_err(|error| Status::internal(error.to_string())));
@@ -108,7 +116,7 @@ impl<'a> Collected<'a> {
             // The engine lets one `host` through, which `:authority` outranks (wire-rules 11).
             // [9113-8.3.1-1]
             b"host" => self.host = Some(value),
-            b"te" | b"grpc-accept-encoding" | b"grpc-message-type" => {}
+            b"te" | b"grpc-message-type" => {}
             _ => return false,
         }
         true
@@ -155,10 +163,12 @@ fn check_call(
         return Err(Refusal::new(400, status.clone()));
     }
     // wire-rules 25
-    match bad_metadata {
-        Some(status) => Err(Refusal::new(400, status)),
-        None => Ok(Route { method, encoding, format, max_receive: router.settings(method).max_receive }),
+    if let Some(status) = bad_metadata {
+        return Err(Refusal::new(400, status));
     }
+    // A client that talks of encodings hears which ones this server reads.
+    let reply = ReplyHead { format, names_accepted: collected.accepts.is_some() };
+    Ok(Route { method, encoding, max_receive: router.settings(method).max_receive, reply })
 }
 
 /// wire-rules 9, 10, N1, N2

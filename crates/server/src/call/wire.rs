@@ -8,13 +8,13 @@ use peregrine_core::{Codec, EncodeError, EncodeTarget, Format, MetadataMap, Stat
 use peregrine_http2::{CachedBlock, Connection, DataWrite, ErrorCode, Field, StreamError, StreamKey};
 
 use super::fields::{metadata_fields, status_fields};
+use super::reply_head::{ReplyHead, ReplyHeads};
 
 /// An engine, and what the server keeps with it to answer cheaply.
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) connection: Connection,
-    /// The heads of replies without metadata, encoded, by [`Format::index`].
-    reply_heads: [CachedBlock; Format::COUNT],
+    reply_heads: ReplyHeads,
     /// `grpc-status: 0` alone, encoded.
     ok_trailers: CachedBlock,
     /// Largest message that leaves, in bytes (wire-rules 44); that of the method whose call is polled.
@@ -27,30 +27,30 @@ impl Wire {
     pub(crate) fn new(connection: Connection, batch_size: usize) -> Self {
         Self {
             connection,
-            reply_heads: Default::default(),
+            reply_heads: ReplyHeads::default(),
             ok_trailers: CachedBlock::default(),
             max_send_size: 0,
             batch_size,
         }
     }
 
-    /// Sends the response head: `:status 200`, the content type, and the user's metadata (wire-rules 49).
+    /// Sends the response head, with the user's metadata (wire-rules 49).
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED when the peer does not accept that much metadata (wire-rules 27); nothing was sent.
     pub(crate) fn send_head(
         &mut self,
         key: StreamKey,
-        format: Format,
+        head: ReplyHead,
         metadata: &MetadataMap,
     ) -> Result<(), Status> {
-        let fields = || reply_head(format).iter().copied();
         let sent = if metadata.is_empty() {
-            self.connection.send_cached_headers(key, &mut self.reply_heads[format.index()], fields, false)
+            let block = self.reply_heads.block(head);
+            self.connection.send_cached_headers(key, block, || head.fields(), false)
         } else {
             let mut scratch = Vec::new();
             let user = metadata_fields(metadata, &mut scratch);
-            self.connection.send_headers(key, fields().chain(user), false)
+            self.connection.send_headers(key, head.fields().chain(user), false)
         };
         match sent {
             Err(StreamError::HeaderListTooLarge { size, limit }) => Err(too_large("initial", size, limit)),
@@ -196,7 +196,7 @@ fn shortened(status: &Status, limit: usize) -> Status {
     Status::new(status.code(), status.message()[..end].to_owned())
 }
 
-/// The fields of every reply's head, the user's aside: a reply comes in the format of its request.
+/// The fields of the head of a reply that has no messages.
 fn reply_head(format: Format) -> &'static [Field<'static>; 2] {
     const fn head(format: Format) -> [Field<'static>; 2] {
         let content_type = format.content_type().as_bytes();

@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use peregrine_core::call::SharedInbox;
 use peregrine_core::message::{Encoding, UnaryBody};
-use peregrine_core::{Format, MetadataMap, Status};
+use peregrine_core::{MetadataMap, Status};
 use peregrine_http2::StreamKey;
 
 use super::handlers::Task;
 use crate::call::mailbox::OutboxFlow;
+use crate::call::reply_head::ReplyHead;
 use crate::router::{MethodIndex, Router};
 use crate::service::CallSlot;
 
@@ -29,9 +30,9 @@ pub(super) struct Call {
     pub(super) key: StreamKey,
     pub(super) method: MethodIndex,
     pub(super) encoding: Encoding,
-    pub(super) format: Format,
     /// Largest request message, in bytes.
     pub(super) max_receive: usize,
+    pub(super) reply: ReplyHead,
     pub(super) metadata: Arc<MetadataMap>,
     pub(super) deadline: Option<Instant>,
     pub(super) head_sent: bool,

@@ -34,7 +34,7 @@ impl Serving {
             peer: &self.info.peer,
             peer_identity: self.info.peer_identity.as_ref(),
             limits: &shared.limits,
-            format: shared.router.format(call.method, call.format),
+            format: shared.router.format(call.method, call.reply.format),
             extra: None,
         };
         // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
@@ -63,7 +63,7 @@ impl Serving {
         let waker = self.waker(call.key.index());
         waker.0.on_poll();
         let timed = self.timed();
-        let port = Port::new(Target::Wire(wire), call.key, call.format, call.head_sent);
+        let port = Port::new(Target::Wire(wire), call.key, call.reply, call.head_sent);
         let (port, polled) = with_port(port, || {
             let mut cx = Context::from_waker(&waker.1);
             catch_unwind(AssertUnwindSafe(|| slot.as_mut().poll(&mut cx)))
@@ -131,8 +131,7 @@ impl Serving {
             self.shared.options.stream_batch_size,
         );
         let orphans = self.orphans.get_or_insert_default();
-        let task =
-            super::spawned::spawn(slot, Box::new(outbox), Arc::clone(&self.shared), call.method, orphans);
+        let task = super::spawned::spawn(slot, Box::new(outbox), Arc::clone(&self.shared), &call, orphans);
         call.state = CallState::Spawned { _task: task, inbox, flow: None };
         self.insert_call(call);
     }
@@ -144,8 +143,8 @@ impl Serving {
         match reply.part {
             Part::Head(metadata) => {
                 call.head_sent = true;
-                let format = call.format;
-                if let Err(status) = self.wire().send_head(key, format, &metadata)
+                let reply_head = call.reply;
+                if let Err(status) = self.wire().send_head(key, reply_head, &metadata)
                     && let Some(mut call) = self.take_call(key)
                 {
                     call.head_sent = false;
@@ -176,7 +175,7 @@ impl Serving {
     /// deadline. `call` is not in the table.
     pub(super) fn finish(&mut self, mut call: Call, result: &CallResult) {
         let wire = self.wire();
-        wire.finish(call.key, call.format, call.head_sent, result.as_ref());
+        wire.finish(call.key, call.reply.format, call.head_sent, result.as_ref());
         let drains = call.deadline.is_some() && wire.connection.queued(call.key) > 0;
         if let CallState::Parked { slot, .. } = std::mem::replace(&mut call.state, CallState::Draining) {
             drop_quietly(slot);

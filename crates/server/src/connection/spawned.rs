@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use peregrine_core::Format;
 use peregrine_core::stream::take_flush_request;
 
 use super::Shared;
-use super::call::{Slot, panicked};
+use super::call::{Call, Slot, panicked};
 use super::handlers::{Orphans, Running, Task};
 use crate::call::mailbox::Outbox;
 use crate::call::port::{Port, Target, with_port};
@@ -21,12 +20,11 @@ pub(super) fn spawn(
     slot: Slot,
     outbox: Box<Outbox>,
     shared: Arc<Shared>,
-    method: MethodIndex,
+    call: &Call,
     orphans: &Arc<Orphans>,
 ) -> Task {
-    let key = outbox.key();
-    // The connection knows the call's format, and writes the head.
-    let port = Port::new(Target::Outbox(outbox), key, Format::Proto, false);
+    let (key, method) = (outbox.key(), call.method);
+    let port = Port::new(Target::Outbox(outbox), key, call.reply, false);
     Task::spawn(orphans, |running| {
         let mut call =
             Spawned { slot, port: Some(port), shared, method, polled: false, running: Some(running) };

@@ -8,6 +8,7 @@ mod backlog;
 mod bodies;
 mod cancellation;
 mod channels;
+mod compression;
 mod deadlines;
 mod feed;
 mod formats;
