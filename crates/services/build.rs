@@ -5,5 +5,6 @@ fn main() -> peregrine_build::Result {
         "proto/grpc/health/v1/health.proto",
         "proto/grpc/reflection/v1/reflection.proto",
         "proto/grpc/reflection/v1alpha/reflection.proto",
+        "proto/xds/service/orca/v3/orca.proto",
     ])
 }

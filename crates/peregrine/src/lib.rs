@@ -135,6 +135,7 @@
 //! - `tls` (default): TLS by rustls on both sides, `ServerTls` and `ClientTls`.
 //! - `gzip` (default), `deflate`, `snappy`, `zstd`: message encodings. What is compiled in is decoded without being
 //!   asked for. `zstd` builds C sources, the others are Rust.
+//! - `orca`: load reports for those who balance calls over several servers, in trailers and by a service.
 //! - `prost`: messages by the prost runtime.
 
 pub mod codec;
@@ -163,5 +164,7 @@ pub use peregrine_server::{
 };
 #[cfg(feature = "health")]
 pub use peregrine_services::health;
+#[cfg(feature = "orca")]
+pub use peregrine_services::orca;
 #[cfg(feature = "reflection")]
 pub use peregrine_services::reflection;

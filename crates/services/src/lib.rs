@@ -2,13 +2,16 @@
 
 #[cfg(feature = "health")]
 pub mod health;
+#[cfg(feature = "orca")]
+pub mod orca;
 #[cfg(feature = "reflection")]
 pub mod reflection;
 
 /// What the generated code of this crate calls.
-#[cfg(any(feature = "health", feature = "reflection"))]
+#[cfg(any(feature = "health", feature = "orca", feature = "reflection"))]
 mod rt {
     pub(crate) use ::buffa;
+    pub(crate) use ::buffa_types;
     pub(crate) use peregrine_codec::BuffaCodec;
     pub(crate) use peregrine_core::{
         MethodDescriptor, Request, Response, ServiceDescriptor, Status, Stream, Streaming,
@@ -21,8 +24,8 @@ mod rt {
     pub(crate) const fn assert_generated_version(_major: u32, _minor: u32) {}
 }
 
-/// The messages and services of `grpc.*`, as generated.
-#[cfg(any(feature = "health", feature = "reflection"))]
+/// The messages and services of `grpc.*` and `xds.*`, as generated.
+#[cfg(any(feature = "health", feature = "orca", feature = "reflection"))]
 #[allow(missing_docs, dead_code, reason = "generated; the protos document it, and not every item is used")]
 mod pb {
     include!(concat!(env!("OUT_DIR"), "/peregrine.rs"));

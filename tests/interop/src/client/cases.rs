@@ -7,7 +7,7 @@ use peregrine::{Channel, ClientTls, Code, Status};
 use peregrine_interop::flags::Flags;
 use peregrine_interop::pb::{TestServiceClient, UnimplementedServiceClient};
 
-use crate::{control, metadata, soak, streams, unary};
+use crate::{control, load_reports, metadata, negative, soak, streams, unary};
 
 /// What a case works with.
 pub(crate) struct Setup {
@@ -97,6 +97,13 @@ pub(crate) fn find(name: &str) -> Option<Case> {
         "timeout_on_sleeping_server" => |setup| Box::pin(control::timeout_on_sleeping_server(setup)),
         "cancel_after_begin" => |setup| Box::pin(control::cancel_after_begin(setup)),
         "cancel_after_first_response" => |setup| Box::pin(control::cancel_after_first_response(setup)),
+        "very_large_request" => |setup| Box::pin(unary::very_large_request(setup)),
+        "orca_per_rpc" => |setup| Box::pin(load_reports::orca_per_rpc(setup)),
+        "orca_oob" => |setup| Box::pin(load_reports::orca_oob(setup)),
+        "goaway" => |setup| Box::pin(negative::goaway(setup)),
+        "rst_after_header" | "rst_during_data" | "rst_after_data" => |setup| Box::pin(negative::reset(setup)),
+        "ping" => |setup| Box::pin(negative::ping(setup)),
+        "max_streams" => |setup| Box::pin(negative::max_streams(setup)),
         "rpc_soak" => |setup| Box::pin(soak::rpc_soak(setup)),
         "channel_soak" => |setup| Box::pin(soak::channel_soak(setup)),
         _ => return None,

@@ -5,7 +5,9 @@
 
 mod cases;
 mod control;
+mod load_reports;
 mod metadata;
+mod negative;
 mod soak;
 mod streams;
 mod unary;

@@ -5,8 +5,10 @@
 mod service;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use peregrine::orca::Orca;
 use peregrine::{Server, ServerTls};
 use peregrine_interop::flags::Flags;
 use peregrine_interop::pb;
@@ -39,8 +41,11 @@ async fn run() -> Result<()> {
         let certificate = flags.file("tls_cert_file", "server1.pem")?;
         server = server.tls(ServerTls::from_files(certificate, flags.file("tls_key_file", "server1.key")?)?);
     }
+    // The cases ask for a report a second.
+    let orca = Orca::new().shortest_interval(Duration::from_secs(1));
     server
-        .add_service(pb::TestServiceServer::new(TestService))
+        .add_service(orca.service())
+        .add_service(pb::TestServiceServer::new(TestService::new(orca)))
         // very_large_request and the soak cases of other stacks send more than the default allows.
         .max_receive_message_size(64 << 20)
         .serve_with_shutdown(format!("127.0.0.1:{port}"), stop)

@@ -1,17 +1,30 @@
 //! The handlers, as the interop specification describes them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use peregrine::orca::{LoadReport, Orca};
 use peregrine::{Code, MetadataMap, Request, Response, Status, Stream, Streaming, channel};
 use peregrine_interop::pb::{
     EchoStatus, Empty, ResponseParameters, SimpleRequest, SimpleResponse, StreamingInputCallRequest,
-    StreamingInputCallResponse, StreamingOutputCallRequest, StreamingOutputCallResponse,
+    StreamingInputCallResponse, StreamingOutputCallRequest, StreamingOutputCallResponse, TestOrcaReport,
     TestService as Service,
 };
 use peregrine_interop::{ECHO_INITIAL, ECHO_TRAILING, payload};
+use tokio::sync::Mutex;
 
-/// The service has no state: every answer follows from its request.
-pub(crate) struct TestService;
+/// Every answer follows from its request, save the load reports.
+pub(crate) struct TestService {
+    orca: Orca,
+    /// Held by the call that changes the server's load report, so that runs at the same time do not meet.
+    reporting: Arc<Mutex<()>>,
+}
+
+impl TestService {
+    pub(crate) fn new(orca: Orca) -> Self {
+        Self { orca, reporting: Arc::default() }
+    }
+}
 
 impl Service for TestService {
     async fn empty_call(&self, request: Request<Empty>) -> Result<Response<Empty>, Status> {
@@ -25,6 +38,11 @@ impl Service for TestService {
         echo_metadata(request.metadata(), &mut response)?;
         if let Some(status) = request.response_status.as_option() {
             asked_status(status)?;
+        }
+        if let Some(asked) = request.orca_per_query_report.as_option() {
+            let mut report = LoadReport::new();
+            fill(&mut report, asked);
+            report.attach(response.trailers_mut());
         }
         response.payload = Some(payload(asked_size(request.response_size)?)).into();
         Ok(response)
@@ -71,8 +89,19 @@ impl Service for TestService {
     {
         let metadata = request.metadata().clone();
         let mut requests = request.into_inner();
+        let (orca, reporting) = (self.orca.clone(), Arc::clone(&self.reporting));
         let mut response = Response::new(channel(move |replies| async move {
+            let mut turn = None;
             while let Some(request) = requests.message().await? {
+                if let Some(asked) = request.orca_oob_report.as_option() {
+                    if turn.is_none() {
+                        turn = Some(reporting.lock().await);
+                    }
+                    orca.update(|report| {
+                        *report = LoadReport::new();
+                        fill(report, asked);
+                    });
+                }
                 if let Some(status) = request.response_status.as_option() {
                     asked_status(status)?;
                 }
@@ -122,6 +151,17 @@ fn asked_status(status: &EchoStatus) -> Result<(), Status> {
     match Code::from_i32(status.code) {
         Code::Ok => Ok(()),
         code => Err(Status::new(code, status.message.clone())),
+    }
+}
+
+/// Says in a load report what the client wants it to say.
+fn fill(report: &mut LoadReport, asked: &TestOrcaReport) {
+    report.set_cpu_utilization(asked.cpu_utilization).set_memory_utilization(asked.memory_utilization);
+    for (name, &value) in &asked.utilization {
+        report.set_utilization(name, value);
+    }
+    for (name, &value) in &asked.request_cost {
+        report.set_request_cost(name, value);
     }
 }
 
