@@ -9,6 +9,8 @@ pub(crate) enum Command {
     Check { names: Vec<String> },
     /// Run the tests whose id contains one of the filters, or all of them.
     Test { filters: Vec<String>, full: bool },
+    /// Run the whole interoperability matrix, or those of its cells whose id contains one of the filters.
+    Interop { filters: Vec<String> },
     /// Run the named fuzz targets, or all of them, so many minutes each.
     Fuzz { targets: Vec<String>, minutes: u64 },
     /// Print which rules of HTTP/2 are cited, and which are not kept.
@@ -30,6 +32,8 @@ cargo xtask check [NAME..]          run all checks, or the named ones (`check li
 cargo xtask test [FILTER..] [--full]  run all tests, or those whose id contains a filter: rust, demo, newcomer,
                                     grpcurl, h2spec, interop, interop/tonic, large_unary, load, ...
                                     --full makes soaks long and runs the peers among themselves too
+cargo xtask interop [FILTER..]      run every interoperability case with every stack that has it, plaintext and TLS;
+                                    without a filter, writes docs/interop.md
 cargo xtask fuzz [TARGET..] [--minutes N]  run all fuzz targets, or the named ones, N minutes each (default 10)
 cargo xtask citations               how the rules of HTTP/2 are kept: cited in code and in tests, or not done, and why
 cargo xtask rules                   how the rules of gRPC are kept; writes docs/conformance.md
@@ -72,6 +76,7 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
         "fuzz" => Ok(Command::Fuzz { targets: words, minutes: minutes.unwrap_or(FUZZ_MINUTES) }),
         "check" => Ok(Command::Check { names: words }),
         "test" => Ok(Command::Test { filters: words, full }),
+        "interop" => Ok(Command::Interop { filters: words }),
         "citations" if words.is_empty() => Ok(Command::Citations),
         "rules" if words.is_empty() => Ok(Command::Rules),
         "coverage" if words.is_empty() => Ok(Command::Coverage),

@@ -43,6 +43,7 @@ fn run() -> anyhow::Result<bool> {
     match command {
         Command::Check { names } => check::run(&workspace, &names),
         Command::Test { filters, full } => suite::run(&workspace, &filters, full),
+        Command::Interop { filters } => suite::interop::matrix::run(&workspace, &filters),
         Command::Coverage => coverage::run(&workspace),
         Command::Mutants => mutants::run(&workspace),
         Command::Fuzz { targets, minutes } => fuzz::run(&workspace, &targets, minutes),

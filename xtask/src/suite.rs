@@ -7,7 +7,7 @@
 mod demo;
 mod grpcurl;
 mod h2spec;
-mod interop;
+pub(crate) mod interop;
 mod load;
 mod newcomer;
 mod programs;
@@ -48,18 +48,7 @@ const PARTS: [Part; 7] = [
 
 /// Runs the tests whose id contains one of `filters`, or all; says whether all of them passed.
 pub(crate) fn run(workspace: &Workspace, filters: &[String], full: bool) -> anyhow::Result<bool> {
-    let logs = workspace.target().join("test-logs");
-    std::fs::create_dir_all(&logs).with_context(|| format!("could not create {}", logs.display()))?;
-    // On a person's machine a missing Go or Python leaves tests out; where machines decide, it is a failure.
-    let strict = std::env::var_os("CI").is_some_and(|value| value == "true");
-    let mut run = Run {
-        workspace,
-        filters: filters.to_vec(),
-        full,
-        logs,
-        results: Results::new(strict),
-        programs: programs::Programs::default(),
-    };
+    let mut run = Run::new(workspace, filters, full)?;
     for (name, part) in PARTS {
         run.results.begin(name);
         if let Err(error) = part(&mut run) {
@@ -74,7 +63,22 @@ pub(crate) fn run(workspace: &Workspace, filters: &[String], full: bool) -> anyh
     Ok(run.results.all_passed())
 }
 
-impl Run<'_> {
+impl<'w> Run<'w> {
+    fn new(workspace: &'w Workspace, filters: &[String], full: bool) -> anyhow::Result<Self> {
+        let logs = workspace.target().join("test-logs");
+        std::fs::create_dir_all(&logs).with_context(|| format!("could not create {}", logs.display()))?;
+        // On a person's machine a missing Go or Python leaves tests out; where machines decide, it is a failure.
+        let strict = std::env::var_os("CI").is_some_and(|value| value == "true");
+        Ok(Self {
+            workspace,
+            filters: filters.to_vec(),
+            full,
+            logs,
+            results: Results::new(strict),
+            programs: programs::Programs::default(),
+        })
+    }
+
     /// Whether a test was asked for.
     fn wants(&self, id: &str) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|filter| id.contains(filter.as_str()))

@@ -3,7 +3,9 @@
 
 pub(crate) mod cargo;
 pub(crate) mod go;
+pub(crate) mod java;
 pub(crate) mod llvm;
+pub(crate) mod node;
 pub(crate) mod python;
 
 use std::path::PathBuf;

@@ -98,6 +98,11 @@ impl Results {
         self.parts.is_empty()
     }
 
+    /// Whether anything could not run here.
+    pub(super) fn has_skipped(&self) -> bool {
+        self.total(|part| part.skipped) > 0
+    }
+
     /// True only if something ran and nothing failed.
     pub(super) fn all_passed(&self) -> bool {
         self.total(|part| part.passed) > 0 && self.total(PartResult::failed) == 0

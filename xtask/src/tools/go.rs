@@ -7,7 +7,7 @@ use super::{Install, require, step};
 use crate::workspace::Workspace;
 
 const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4";
-const INTEROP: [&str; 2] =
+pub(crate) const INTEROP: [&str; 2] =
     ["google.golang.org/grpc/interop/client@v1.85.0", "google.golang.org/grpc/interop/server@v1.85.0"];
 
 /// h2spec has no module file and would be built with the newest of all it uses; ours pins that, and has to name

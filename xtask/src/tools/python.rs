@@ -10,7 +10,7 @@ use super::{Install, require, step};
 use crate::workspace::Workspace;
 
 /// grpcio is C-core's Python face; grpcio-tools brings the protoc that makes the service's code.
-const PACKAGES: [&str; 3] = ["grpcio==1.85.1", "grpcio-tools==1.85.1", "protobuf==7.36.2"];
+pub(crate) const PACKAGES: [&str; 3] = ["grpcio==1.85.1", "grpcio-tools==1.85.1", "protobuf==7.36.2"];
 
 /// The service that all interop programs share, relative to the root.
 const PROTO: &str = "tests/interop/proto/testing.proto";

@@ -66,7 +66,7 @@ struct Answer {
 impl Client {
     /// The server finds out a request that says it is compressed and is not; then one of each kind is taken.
     async fn client_compressed_unary(&mut self) -> Result<()> {
-        let request = |expected| SimpleRequest { expect_compressed: is(expected), ..large_request() };
+        let request = |expected| SimpleRequest { expect_compressed: is(expected).into(), ..large_request() };
         let probe = self.call("UnaryCall", &[(&request(true), false)], Ending::Half).await?;
         probe.expect_status(INVALID_ARGUMENT)?;
         for compressed in [true, false] {
@@ -78,7 +78,7 @@ impl Client {
 
     async fn server_compressed_unary(&mut self) -> Result<()> {
         for compressed in [true, false] {
-            let request = SimpleRequest { response_compressed: is(compressed), ..large_request() };
+            let request = SimpleRequest { response_compressed: is(compressed).into(), ..large_request() };
             let answer = self.call("UnaryCall", &[(&request, false)], Ending::Half).await?;
             answer.expect(&[(REPLY_SIZE, compressed)], |reply: SimpleResponse| reply.payload.body.len())?;
         }
@@ -89,7 +89,7 @@ impl Client {
     async fn client_compressed_streaming(&mut self) -> Result<()> {
         let request = |size, expected| StreamingInputCallRequest {
             payload: Some(payload(size)).into(),
-            expect_compressed: is(expected),
+            expect_compressed: is(expected).into(),
             ..Default::default()
         };
         let (first, second) = (request(27_182, true), request(45_904, false));
@@ -103,8 +103,11 @@ impl Client {
     }
 
     async fn server_compressed_streaming(&mut self) -> Result<()> {
-        let asked =
-            |size, compressed| ResponseParameters { size, compressed: is(compressed), ..Default::default() };
+        let asked = |size, compressed| ResponseParameters {
+            size,
+            compressed: is(compressed).into(),
+            ..Default::default()
+        };
         let request = StreamingOutputCallRequest {
             response_parameters: vec![asked(31_415, true), asked(92_653, false)],
             ..Default::default()
@@ -222,8 +225,8 @@ fn large_request() -> SimpleRequest {
     }
 }
 
-fn is(value: bool) -> buffa::MessageField<BoolValue> {
-    Some(BoolValue { value, ..Default::default() }).into()
+fn is(value: bool) -> Option<BoolValue> {
+    Some(BoolValue { value, ..Default::default() })
 }
 
 fn text(fields: &Fields, name: &str) -> Option<String> {

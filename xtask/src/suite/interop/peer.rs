@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::Run;
-use crate::tools::{go, python};
+use crate::tools::{go, java, node, python};
 
 /// One implementation of gRPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +15,18 @@ pub(super) enum Peer {
     Peregrine,
     /// grpc-go's programs, as published.
     GrpcGo,
+    /// grpc-java's programs on Netty, as published.
+    GrpcJava,
+    /// grpc-java's client on OkHttp.
+    GrpcJavaOkHttp,
     /// C-core through Python, with the program of ours in `tests/interop/peers`.
     Grpcio,
+    /// grpc-js, with the program of ours in `tests/interop/peers`.
+    GrpcJs,
     /// tonic, with the programs of ours in `peers/tonic-interop`.
     Tonic,
+    /// Bare frames, with the programs of ours in `tests/interop`.
+    Raw,
 }
 
 /// A program with the arguments that come before the case's flags.
@@ -30,15 +38,30 @@ pub(super) struct Launch {
 }
 
 impl Peer {
-    pub(super) const ALL: [Self; 4] = [Self::Peregrine, Self::GrpcGo, Self::Grpcio, Self::Tonic];
+    /// Those that every run has.
+    pub(super) const USUAL: [Self; 5] = [Self::Peregrine, Self::GrpcGo, Self::Grpcio, Self::Tonic, Self::Raw];
+
+    /// Those of the matrix beside our own.
+    pub(super) const FOREIGN: [Self; 7] = [
+        Self::GrpcGo,
+        Self::GrpcJava,
+        Self::GrpcJavaOkHttp,
+        Self::Grpcio,
+        Self::GrpcJs,
+        Self::Tonic,
+        Self::Raw,
+    ];
 
     /// The server program, built or installed if need be.
     pub(super) fn server(self, run: &Run<'_>) -> anyhow::Result<Launch> {
         match self {
             Self::Peregrine => ours(run, "interop-server"),
             Self::GrpcGo => Ok(Launch::of(go::interop(run.workspace)?.server)),
+            Self::GrpcJava | Self::GrpcJavaOkHttp => grpc_java(run, "TestServiceServer"),
             Self::Grpcio => grpcio(run, "server"),
+            Self::GrpcJs => grpc_js(run, "server"),
             Self::Tonic => tonic(run, "tonic-interop-server"),
+            Self::Raw => ours(run, "interop-raw-server"),
         }
     }
 
@@ -47,9 +70,32 @@ impl Peer {
         match self {
             Self::Peregrine => ours(run, "interop-client"),
             Self::GrpcGo => Ok(Launch::of(go::interop(run.workspace)?.client)),
+            Self::GrpcJava => grpc_java(run, "TestServiceClient"),
+            Self::GrpcJavaOkHttp => {
+                let mut launch = grpc_java(run, "TestServiceClient")?;
+                launch.first.push("--use_okhttp=true".into());
+                Ok(launch)
+            }
             Self::Grpcio => grpcio(run, "client"),
+            Self::GrpcJs => grpc_js(run, "client"),
             Self::Tonic => tonic(run, "tonic-interop-client"),
+            Self::Raw => ours(run, "interop-raw-client"),
         }
+    }
+
+    /// Whether it is a program of another project, which may be missing on a machine.
+    pub(super) fn is_foreign(self) -> bool {
+        !matches!(self, Self::Peregrine | Self::Tonic | Self::Raw)
+    }
+
+    /// Its certificates are built in and cannot be chosen by flags.
+    pub(super) fn is_java(self) -> bool {
+        matches!(self, Self::GrpcJava | Self::GrpcJavaOkHttp)
+    }
+
+    /// Our programs on tonic and on bare frames know plaintext only.
+    pub(super) fn knows_tls(self) -> bool {
+        !matches!(self, Self::Tonic | Self::Raw)
     }
 }
 
@@ -58,8 +104,12 @@ impl fmt::Display for Peer {
         f.write_str(match self {
             Self::Peregrine => "peregrine",
             Self::GrpcGo => "grpc-go",
+            Self::GrpcJava => "grpc-java",
+            Self::GrpcJavaOkHttp => "grpc-java-okhttp",
             Self::Grpcio => "grpcio",
+            Self::GrpcJs => "grpc-js",
             Self::Tonic => "tonic",
+            Self::Raw => "raw",
         })
     }
 }
@@ -87,6 +137,21 @@ fn ours(run: &Run<'_>, name: &str) -> anyhow::Result<Launch> {
 fn tonic(run: &Run<'_>, name: &str) -> anyhow::Result<Launch> {
     run.build_peers()?;
     Ok(Launch::of(run.peer_program(name)))
+}
+
+fn grpc_java(run: &Run<'_>, class: &str) -> anyhow::Result<Launch> {
+    let first = java::interop(run.workspace)?.arguments(class);
+    Ok(Launch { program: "java".into(), first, environment: Vec::new() })
+}
+
+fn grpc_js(run: &Run<'_>, side: &str) -> anyhow::Result<Launch> {
+    let modules = node::modules(run.workspace)?;
+    let script = run.root().join("tests/interop/peers/interop_node.js");
+    Ok(Launch {
+        program: "node".into(),
+        first: vec![script.into_os_string(), side.into()],
+        environment: vec![("NODE_PATH", modules.into_os_string())],
+    })
 }
 
 fn grpcio(run: &Run<'_>, side: &str) -> anyhow::Result<Launch> {
