@@ -1,9 +1,12 @@
 //! Options of services and methods, as a channel gives them to its calls.
 
+use std::future::ready;
+use std::io;
 use std::time::Duration;
 
+use peregrine_client::Channel;
 use peregrine_core::{CallOptions, Code, Request};
-use peregrine_testkit::virtual_time;
+use peregrine_testkit::{PipeEnd, virtual_time};
 
 use crate::{list, message, pair, unary};
 
@@ -55,6 +58,21 @@ fn a_methods_sizes_bound_its_messages() {
                 (!fits).then_some(Code::ResourceExhausted)
             );
         }
+    });
+}
+
+#[test]
+fn a_method_may_wait_for_a_connection_while_others_fail_at_once() {
+    // wire-rules 96
+    virtual_time(async {
+        let channel = Channel::builder("server.test:1")
+            .connector(|| ready(Err::<PipeEnd, _>(io::Error::other("nobody there"))))
+            .configure("test.Service/Unary", CallOptions::new().wait_for_ready(true))
+            .build()
+            .unwrap();
+        assert_eq!(list(&channel, message("")).await.unwrap_err().code(), Code::Unavailable);
+        let request = Request::new(message("")).timeout(Duration::from_secs(5));
+        assert_eq!(unary(&channel, request).await.unwrap_err().code(), Code::DeadlineExceeded);
     });
 }
 
