@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use peregrine_core::{
-    DecodeError, DecodeLimits, EncodeError, Format, MessageFormat, MethodDescriptor, MethodFormat, Status,
-    Transcode,
+    DecodeError, DecodeLimits, EncodeError, Format, InterceptedCall, MessageFormat, MethodDescriptor,
+    MethodFormat, Response, Status, Transcode,
 };
 use peregrine_testkit::peer::{message, request_head};
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
@@ -133,6 +133,32 @@ fn a_method_without_a_schema_is_unimplemented_in_that_format_only() {
         let reply = call(&mut peer, UNARY, "application/grpc+cbor", &["abc"]).await;
         assert_eq!((reply.code(), content_type(&reply)), (code::UNIMPLEMENTED, "application/grpc"));
         assert!(reply.status().1.contains("application/grpc+proto and application/grpc+json"));
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules N1: what an interceptor answers is rewritten like a handler's reply, and what it lets through is read.
+#[test]
+fn interceptors_leave_the_format_as_it_is() {
+    in_each_mode(async |stage: Stage| {
+        let server =
+            stage.server().json(Backwards { unknown: "-" }).interceptor(|call: &mut InterceptedCall<'_>| {
+                call.on_request_message(|message| {
+                    assert_eq!(message.downcast_ref::<Bytes>().map(|bytes| &bytes[..]), Some(&b"cba"[..]));
+                    Ok(())
+                });
+                if call.method().name == "ServerStream" {
+                    call.answer(Response::new(Bytes::from_static(b"fed")));
+                }
+                Ok(())
+            });
+        let served = serve(server);
+        let mut peer = served.peer().await;
+        for (path, answer) in [(UNARY, "abc"), (BIDI, "abc"), (SERVER_STREAM, "def")] {
+            let reply = call(&mut peer, path, JSON, &["abc"]).await;
+            assert_eq!((reply.code(), reply.texts()), (code::OK, vec![answer]), "{path}");
+            assert_eq!(content_type(&reply), JSON, "{path}");
+        }
         served.finish([peer]).await;
     });
 }
