@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use peregrine_client::{Channel, ClientTls};
-use peregrine_core::MetadataMap;
+use peregrine_core::{Error, MetadataMap};
 
 use crate::{
     args::{ConnectArgs, HeaderArgs},
@@ -125,14 +125,8 @@ impl Connection {
 
 /// Whom to trust, if the target is called with TLS.
 fn tls(target: &Target, args: &ConnectArgs) -> Result<Option<ClientTls>, Report> {
-    if args.cert.is_some() {
-        return Err(Report::usage("--cert and --key arrive with a later release")
-            .next("leave them out: servers that ask for no certificate can be called with TLS already"));
-    }
     if target.security == Security::Plaintext {
-        let needless =
-            args.cacert.as_ref().map(|_| "--cacert").or(args.server_name.as_ref().map(|_| "--server-name"));
-        return match needless {
+        return match needs_tls(args) {
             Some(flag) => {
                 Err(Report::usage(format!("{flag} needs TLS, but {target} would be called without"))
                     .next(format!("write https://{target} or add --tls, or leave {flag} out")))
@@ -140,24 +134,46 @@ fn tls(target: &Target, args: &ConnectArgs) -> Result<Option<ClientTls>, Report>
             None => Ok(None),
         };
     }
-    let Some(authorities) = &args.cacert else {
-        let why = match target.reason {
-            Reason::Scheme => "https:// means TLS",
-            Reason::Flag => "a flag asked for TLS",
-            _ => "an address that is not on this machine means TLS",
-        };
-        return Err(Report::usage(format!(
-            "{target} is to be called with TLS, but whom to trust was not said"
-        ))
-        .fact("why", why)
-        .next("give the certificates of the authorities to trust with --cacert FILE")
-        .next(format!("if the server speaks plaintext: http://{target} or --plaintext")));
+    let mut tls = match &args.cacert {
+        Some(authorities) => {
+            ClientTls::with_ca_file(authorities).map_err(|error| report::connect(&error, None))?
+        }
+        None => ClientTls::with_system_roots().map_err(|error| nobody_trusted(&error, target))?,
     };
-    let tls = ClientTls::with_ca_file(authorities).map_err(|error| report::connect(&error, None))?;
+    // clap asks for both or none.
+    if let (Some(certificate), Some(key)) = (&args.cert, &args.key) {
+        tls = tls.identity_files(certificate, key).map_err(|error| report::connect(&error, None))?;
+    }
     Ok(Some(match &args.server_name {
         Some(name) => tls.server_name(name),
         None => tls,
     }))
+}
+
+/// A flag that has no meaning without TLS, if one was given.
+fn needs_tls(args: &ConnectArgs) -> Option<&'static str> {
+    [
+        (args.cacert.is_some(), "--cacert"),
+        (args.cert.is_some(), "--cert"),
+        (args.server_name.is_some(), "--server-name"),
+    ]
+    .into_iter()
+    .find_map(|(is_given, flag)| is_given.then_some(flag))
+}
+
+/// The system trusts nobody. If TLS was only guessed, plaintext may be the way out.
+fn nobody_trusted(error: &Error, target: &Target) -> Report {
+    let mut report = Report::usage(error.to_string());
+    for cause in report::causes(error) {
+        report = report.fact("cause", cause);
+    }
+    report = report.next("give the certificates of the authorities to trust with --cacert FILE");
+    if target.reason == Reason::Remote {
+        report = report
+            .fact("why TLS", "the address is not on this machine")
+            .next(format!("if the server speaks plaintext: http://{target} or --plaintext"));
+    }
+    report
 }
 
 fn metadata(headers: &[Header]) -> Result<MetadataMap, Report> {

@@ -1,7 +1,8 @@
 //! From the address on the command line to what is connected to, and whether TLS is meant.
 //!
 //! The rule: `http://` is plaintext, `https://` TLS, a bare `host:port` plaintext on loopback and TLS elsewhere;
-//! `--plaintext` and `--tls` win, and `--cacert` and `--server-name` mean TLS too. The reason is kept, because a wrong guess must be named in the error.
+//! `--plaintext` and `--tls` win, and `--cacert`, `--cert` and
+//! `--server-name` mean TLS too. The reason is kept, because a wrong guess must be named in the error.
 
 use std::{fmt, net::IpAddr};
 
@@ -52,7 +53,7 @@ impl Target {
             (security, reason) = (Security::Plaintext, Reason::Flag);
         }
         // Whom to trust is of no use without TLS; a guess gives way to it, http:// does not.
-        let implied = args.cacert.is_some() || args.server_name.is_some();
+        let implied = args.cacert.is_some() || args.cert.is_some() || args.server_name.is_some();
         if args.tls || implied && matches!(reason, Reason::Loopback | Reason::Remote) {
             (security, reason) = (Security::Tls, Reason::Flag);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use peregrine_core::{Error, Phase, Status};
 use peregrine_transport::net::{ConnectError, ConnectErrorKind, Target, TargetError};
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 use peregrine_transport::tls::{HandshakeError, HandshakeErrorKind};
 
 /// The error of text that names no target.
@@ -65,7 +65,7 @@ fn refusal(error: Option<&io::Error>, target: &Target) -> (String, &'static str)
 }
 
 /// The error of an attempt that failed in its TLS handshake.
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 pub(crate) fn not_secured(target: &Target, error: HandshakeError) -> Error {
     use HandshakeErrorKind as Kind;
     let hint = match error.kind() {
@@ -100,7 +100,7 @@ pub(crate) fn not_secured(target: &Target, error: HandshakeError) -> Error {
 }
 
 /// The error of an attempt whose peer did not finish the TLS handshake in time.
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 pub(crate) fn silent_in_tls(target: &Target, limit: Duration) -> Error {
     Error::new(Phase::Tls, format!("no answer within {limit:.1?}")).with_peer(target).with_hint(
         "is this the TLS port of a gRPC server? servers that wait for plaintext are silent like this",

@@ -24,7 +24,7 @@ mod error;
 
 pub use peregrine_http2::{AdaptiveWindows, Keepalive, LimitConfig as Limits, Rate, WindowBudget};
 pub use peregrine_transport::net::{IntoTarget, Security, Target, TargetError};
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 pub use peregrine_transport::tls::{ClientTls, HandshakeError, HandshakeErrorKind, TlsVersion};
 
 pub use crate::call::{

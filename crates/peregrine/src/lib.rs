@@ -132,7 +132,9 @@
 //! - `buffa` (default): messages by the buffa runtime, the generator's default.
 //! - `health` (default): `grpc.health.v1`.
 //! - `reflection` (default): `grpc.reflection` v1 and v1alpha.
-//! - `tls` (default): TLS by rustls on both sides, `ServerTls` and `ClientTls`.
+//! - `tls` (default): TLS by rustls on both sides, `ServerTls` and `ClientTls`, with the cryptography of aws-lc-rs.
+//! - `tls-ring`: the same with the cryptography of ring, for targets where aws-lc-rs is hard to build: switch the default
+//!   features off. Where both features are on, aws-lc-rs is used; no process-wide default is read or set.
 //! - `gzip` (default), `deflate`, `snappy`, `zstd`: message encodings. What is compiled in is decoded without being
 //!   asked for. `zstd` builds C sources, the others are Rust.
 //! - `orca`: load reports for those who balance calls over several servers, in trailers and by a service.
@@ -144,7 +146,7 @@ mod include;
 pub mod rt;
 
 pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target, TargetError};
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind, TlsVersion};
 pub use peregrine_core::intercept::{CallEnd, InterceptedCall, Interceptor, Message};
 pub use peregrine_core::message::Encoding;
@@ -156,7 +158,7 @@ pub use peregrine_core::{
     MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, PeerIdentity, Phase, Request, Response, Sender,
     ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 pub use peregrine_server::ServerTls;
 pub use peregrine_server::{
     AdaptiveWindows, Execution, IntoListener, Keepalive, Limits, MethodConfig, PingPolicy, Rate, Server,

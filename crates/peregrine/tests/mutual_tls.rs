@@ -1,5 +1,5 @@
 //! Clients that show certificates, servers that ask for them, and certificates that are replaced while both run.
-#![cfg(feature = "tls")]
+#![cfg(feature = "_tls")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends by a panic, its helpers too")]
 
 use std::fs;

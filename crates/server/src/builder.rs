@@ -24,7 +24,7 @@ use crate::listen::{Acceptor, ShutdownReport};
 use crate::method_config::MethodConfig;
 use crate::options::{Execution, Options};
 use crate::router::Router;
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 use crate::secure::Secure;
 use crate::service::Service;
 
@@ -124,7 +124,7 @@ impl Server {
 
     /// Encrypts every connection. Handshakes run in the connections' own tasks and hold up nobody else. Default:
     /// plaintext.
-    #[cfg(feature = "tls")]
+    #[cfg(feature = "_tls")]
     #[must_use]
     pub fn tls(mut self, tls: peregrine_transport::tls::ServerTls) -> Self {
         self.options.secure = Secure::with(tls);

@@ -20,7 +20,7 @@ pub mod service;
 pub use peregrine_http2::{
     AdaptiveWindows, Keepalive, LimitConfig as Limits, PingPolicy, Rate, WindowBudget,
 };
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 pub use peregrine_transport::tls::{ServerTls, TlsVersion};
 
 pub use self::builder::{IntoListener, Server};

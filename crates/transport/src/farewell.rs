@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use peregrine_http2::{Config, Connection, ErrorCode, Role};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 use crate::sniff::Sniffed;
 
 /// How long a closing connection keeps writing and reading in all.
@@ -75,7 +75,7 @@ pub fn to_tls() -> Vec<u8> {
 }
 
 /// The answer to a client that speaks plaintext to a TLS port, in the client's own protocol.
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 pub(crate) fn to_plaintext(spoken: Sniffed) -> Vec<u8> {
     match spoken {
         Sniffed::Http1 => {

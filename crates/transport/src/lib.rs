@@ -9,5 +9,5 @@ pub mod driver;
 pub mod farewell;
 pub mod net;
 pub mod sniff;
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 pub mod tls;

@@ -1,4 +1,5 @@
-//! Features only add: every package builds with none of its features and with each of them alone.
+//! Features only add: every package builds with none of its features and with each of them alone. Those whose names
+//! begin with `_` are what others have in common, and no use alone.
 
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use crate::report::tail;
 pub(super) fn check(project: &Project<'_>) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for package in project.workspace.packages().iter().filter(|package| !package.features.is_empty()) {
-        let alone = package.features.iter().filter(|&feature| feature != "default");
+        let alone =
+            package.features.iter().filter(|&feature| feature != "default" && !feature.starts_with('_'));
         for features in std::iter::once("").chain(alone.map(String::as_str)) {
             let mut command = project.workspace.cargo(&["clippy", "--quiet", "--no-default-features"]);
             command.args(["--package", &package.name, "--features", features, "--", "--deny=warnings"]);

@@ -18,15 +18,15 @@ pub(crate) struct ConnectArgs {
     #[arg(long)]
     pub(crate) tls: bool,
 
-    /// Certificates of the authorities to trust, PEM; means TLS
+    /// Certificates of the authorities to trust instead of the system's, PEM; means TLS
     #[arg(long, value_name = "FILE", conflicts_with = "plaintext")]
     pub(crate) cacert: Option<PathBuf>,
 
-    /// Our certificate chain, PEM (arrives with a later release)
-    #[arg(long, value_name = "FILE", requires = "key")]
+    /// Our certificate chain, for servers that ask for one, PEM; means TLS
+    #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "plaintext")]
     pub(crate) cert: Option<PathBuf>,
 
-    /// Key of our certificate, PEM (arrives with a later release)
+    /// Key of our certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
 

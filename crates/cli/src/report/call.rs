@@ -62,6 +62,10 @@ fn tls_step(error: &Error) -> Option<&'static str> {
         HandshakeErrorKind::UnknownIssuer => {
             "give the certificate of the authority that issued the server's to --cacert"
         }
+        HandshakeErrorKind::ClientCertificateMissing => "show it a certificate with --cert FILE --key FILE",
+        HandshakeErrorKind::ClientCertificateRefused(_) => {
+            "is the certificate of --cert by an authority that the server trusts, for use by clients, and in date?"
+        }
         HandshakeErrorKind::NoHttp2 => "is this a gRPC server, or a proxy without HTTP/2?",
         _ => return None,
     })

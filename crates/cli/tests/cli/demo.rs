@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
+    path::Path,
     process::Command,
 };
 
@@ -45,7 +46,7 @@ fn the_demo_stays_answers_its_own_lines_and_ends_gracefully() {
     let first = lines.next().unwrap();
     let port = first.split("127.0.0.1:").nth(1).unwrap().split(',').next().unwrap().to_owned();
     // The page is complete, so the server stays from here on.
-    assert!(lines.any(|line| line.starts_with("Ctrl-C")));
+    let page: Vec<String> = lines.by_ref().take_while(|line| !line.starts_with("Ctrl-C")).collect();
     let address = format!("localhost:{port}");
 
     let services = peregrine(&["call", &address]).expect(0).out;
@@ -69,10 +70,19 @@ fn the_demo_stays_answers_its_own_lines_and_ends_gracefully() {
         .says(&["INVALID_ARGUMENT", "must not be empty"]);
     assert_eq!(peregrine(&["health", &address, "demo.v1.Demo"]).expect(0).out, "SERVING\n");
     assert!(peregrine(&["describe", &address, "demo.v1.Demo"]).expect(0).out.contains("service Demo {"));
+    // Over TLS, as its own line says.
+    let secure = page.iter().find(|line| line.contains("call https://")).expect("a line with TLS");
+    let words: Vec<&str> = secure.split_whitespace().collect();
+    let (url, authority) = (words[2], words.last().unwrap().to_string());
+    let greet = ["call", url, "demo.v1.Demo/Greet", "-d", "{\"name\": \"Ada\"}", "--cacert", &authority];
+    assert_eq!(peregrine(&greet).expect(0).out, "{\"message\":\"Hello, Ada!\"}\n");
+    let by_address = url.replace("localhost", "127.0.0.1");
+    assert!(peregrine(&["list", &by_address, "--cacert", &authority]).expect(0).out.contains("demo.v1.Demo"));
     // Its port is taken, which is said, and gone round with --once.
     peregrine(&["demo", "--port", &port]).expect(1).says(&["cannot listen", "--port"]);
     peregrine(&["demo", "--port", &port, "--once"]).expect(0);
 
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!Path::new(&authority).exists(), "the authority's file goes with the demo");
 }

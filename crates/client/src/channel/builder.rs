@@ -90,10 +90,13 @@ impl ChannelBuilder {
         self
     }
 
-    /// Encrypts the connections, and sends `https` as the scheme of the calls. Needed for a target that begins with
-    /// `https://`, refused for one with `http://`; any other target is plaintext without it. The time for the handshake
-    /// is part of the [`connect_timeout`](Self::connect_timeout). Default: plaintext.
-    #[cfg(feature = "tls")]
+    /// Encrypts the connections, and sends `https` as the scheme of the calls. Refused for a target that begins with
+    /// `http://`. The time for the handshake is part of the [`connect_timeout`](Self::connect_timeout). Default: TLS with
+    /// the authorities that the system trusts ([`ClientTls::with_system_roots`]) for a target that begins with `https://`,
+    /// plaintext for any other.
+    ///
+    /// [`ClientTls::with_system_roots`]: peregrine_transport::tls::ClientTls::with_system_roots
+    #[cfg(feature = "_tls")]
     pub fn tls(mut self, tls: peregrine_transport::tls::ClientTls) -> Self {
         self.secure = Secure::with(tls);
         self

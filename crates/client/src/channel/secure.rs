@@ -5,7 +5,7 @@ use std::time::Duration;
 use peregrine_core::{Error, Phase};
 use peregrine_transport::driver::Closed;
 use peregrine_transport::net::{Security, Target};
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 use peregrine_transport::tls::{ClientTls, HandshakeError};
 
 use super::connector::Opened;
@@ -13,11 +13,11 @@ use super::connector::Opened;
 /// What a channel does with a stream before HTTP/2 begins on it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Secure {
-    #[cfg(feature = "tls")]
+    #[cfg(feature = "_tls")]
     tls: Option<ClientTls>,
 }
 
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 impl Secure {
     pub(super) fn with(tls: ClientTls) -> Self {
         Self { tls: Some(tls) }
@@ -30,9 +30,11 @@ impl Secure {
     /// Settles what `target` and the settings say together.
     pub(super) fn for_target(self, target: &Target) -> Result<Self, Error> {
         match (self.tls, target.security()) {
-            (None, Security::Tls) => Err(Error::new(Phase::Config, "TLS is not set up")
-                .with_peer(format!("https://{target}"))
-                .with_hint("say whom to trust: Channel::builder(..).tls(ClientTls::with_ca_file(..)?)")),
+            (None, Security::Tls) => {
+                let tls = ClientTls::with_system_roots()
+                    .map_err(|error| error.with_peer(format!("https://{target}")))?;
+                Ok(Self { tls: Some(tls.for_host(&target.host())?) })
+            }
             (Some(_), Security::Plaintext) => {
                 Err(Error::new(Phase::Config, "TLS is set up, but http:// means plaintext")
                     .with_peer(format!("http://{target}"))
@@ -64,7 +66,7 @@ impl Secure {
     }
 }
 
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 impl Secure {
     /// What the server had against the handshake, if it says so only now that HTTP/2 should begin.
     pub(super) fn refusal(&self, target: &Target, closed: &Closed) -> Option<Error> {
@@ -74,7 +76,7 @@ impl Secure {
     }
 }
 
-#[cfg(not(feature = "tls"))]
+#[cfg(not(feature = "_tls"))]
 impl Secure {
     #[expect(clippy::unused_self, reason = "the same face as with TLS")]
     pub(super) fn is_tls(&self) -> bool {

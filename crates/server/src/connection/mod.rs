@@ -25,7 +25,7 @@ use std::task::{Context, Waker};
 use std::time::Instant;
 
 use peregrine_core::DecodeLimits;
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 use peregrine_core::PeerIdentity;
 use peregrine_core::observe::{ConnectionEvent, ConnectionInfo, EndedBy};
 use peregrine_http2::{Connection, Event, StreamKey};
@@ -122,7 +122,7 @@ impl Serving {
     }
 
     /// The TLS handshake is over: what the client has proven to be.
-    #[cfg(feature = "tls")]
+    #[cfg(feature = "_tls")]
     pub(crate) fn on_secured(&mut self, identity: Option<PeerIdentity>) {
         self.info.peer_identity = identity.map(Arc::new);
     }

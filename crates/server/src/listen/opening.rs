@@ -15,7 +15,7 @@ use peregrine_core::observe::EndedBy;
 use peregrine_transport::driver::{self, ReadBuffer};
 use peregrine_transport::farewell;
 use peregrine_transport::sniff::{Sniffed, sniff};
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 use peregrine_transport::tls::HandshakeErrorKind;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
@@ -49,7 +49,7 @@ pub(super) enum NotOpened {
     /// The client did not say its preface in time.
     TimedOut,
     /// The TLS handshake failed; the client has been told.
-    #[cfg(feature = "tls")]
+    #[cfg(feature = "_tls")]
     Handshake(peregrine_transport::tls::HandshakeError),
     /// The server is shutting down.
     ShutDown,
@@ -62,7 +62,7 @@ impl NotOpened {
             Self::Closed => EndedBy::Peer,
             Self::Io(_) => EndedBy::Network,
             Self::Http1 | Self::Tls | Self::TimedOut | Self::ShutDown => EndedBy::Local,
-            #[cfg(feature = "tls")]
+            #[cfg(feature = "_tls")]
             Self::Handshake(error) => match error.kind() {
                 HandshakeErrorKind::Closed | HandshakeErrorKind::Refused(_) => EndedBy::Peer,
                 HandshakeErrorKind::Io => EndedBy::Network,
@@ -89,7 +89,7 @@ impl fmt::Display for NotOpened {
             Self::Tls => "the client speaks TLS, this port plaintext",
             Self::TimedOut => "handshake_timeout",
             Self::ShutDown => "shutting down",
-            #[cfg(feature = "tls")]
+            #[cfg(feature = "_tls")]
             Self::Handshake(error) => return write!(f, "TLS: {error}"),
         })
     }

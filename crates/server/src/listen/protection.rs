@@ -2,14 +2,14 @@
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 use super::opening::NotOpened;
 use super::opening::{self, Opening};
 use crate::connection::Serving;
 use crate::secure::Secure;
 
 /// Serves a connection to its end, encrypted if `secure` says so.
-#[cfg(feature = "tls")]
+#[cfg(feature = "_tls")]
 pub(super) async fn serve<IO>(secure: Secure, io: IO, opening: Opening, mut serving: Serving)
 where
     IO: AsyncRead + AsyncWrite + Send,
@@ -29,7 +29,7 @@ where
 }
 
 /// Serves a connection to its end; this build has no TLS.
-#[cfg(not(feature = "tls"))]
+#[cfg(not(feature = "_tls"))]
 pub(super) async fn serve<IO>(_secure: Secure, io: IO, opening: Opening, serving: Serving)
 where
     IO: AsyncRead + AsyncWrite + Send,

@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use super::current::Current;
 use super::error::{HandshakeError, HandshakeErrorKind};
 use super::first_bytes::FirstBytes;
-use super::material::{Authorities, Identity, Text};
+use super::material::{Authorities, Identity, Source, Text};
 use super::version::TlsVersion;
 use super::{ALPN, TlsStream, provider};
 
@@ -49,7 +49,7 @@ impl ClientTls {
     /// # Errors
     /// The text holds no certificate, or one that is malformed.
     pub fn with_ca_pem(authorities: impl AsRef<[u8]>) -> Result<Self, Error> {
-        Authorities::read(Text::memory(authorities)).map(Self::new)
+        Authorities::read(Source::memory(authorities)).map(Self::new)
     }
 
     /// The same from a file, which is read now.
@@ -57,12 +57,50 @@ impl ClientTls {
     /// # Errors
     /// The file cannot be read, or as [`with_ca_pem`](Self::with_ca_pem).
     pub fn with_ca_file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Authorities::read(Text::file(path)).map(Self::new)
+        Authorities::read(Source::file(path)).map(Self::new)
+    }
+
+    /// Trusts the certificate authorities that the operating system trusts: its certificate store, or the file and the
+    /// folder that the environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name. They are read now, which takes some
+    /// milliseconds. A channel with the target `https://` does this by itself.
+    ///
+    /// # Errors
+    /// The store cannot be read, or is empty.
+    pub fn with_system_roots() -> Result<Self, Error> {
+        Authorities::read(Source::System).map(Self::new)
     }
 
     fn new(authorities: Authorities) -> Self {
         let recipe = Recipe { authorities, identity: None, oldest: TlsVersion::default() };
         Self { current: Current::new(recipe.make()), server_name: None, allow_missing_alpn: false }
+    }
+
+    /// Trusts the authorities in this PEM text as well.
+    ///
+    /// ```
+    /// # use peregrine_transport::tls::ClientTls;
+    /// # fn tls(own: &str) -> Result<ClientTls, peregrine_core::Error> {
+    /// ClientTls::with_system_roots()?.and_ca_pem(own)
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`with_ca_pem`](Self::with_ca_pem).
+    pub fn and_ca_pem(self, authorities: impl AsRef<[u8]>) -> Result<Self, Error> {
+        self.and(Source::memory(authorities))
+    }
+
+    /// The same from a file, which is read now.
+    ///
+    /// # Errors
+    /// As [`with_ca_file`](Self::with_ca_file).
+    pub fn and_ca_file(self, path: impl AsRef<Path>) -> Result<Self, Error> {
+        self.and(Source::file(path))
+    }
+
+    fn and(self, source: Source) -> Result<Self, Error> {
+        let authorities = self.recipe().authorities.and(source)?;
+        Ok(self.changed(|recipe| recipe.authorities = authorities))
     }
 
     /// Shows this certificate to servers that ask for one: the chain in PEM, the client's own certificate first, and

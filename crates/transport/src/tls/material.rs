@@ -100,33 +100,46 @@ impl PartialEq for Identity {
 /// Authorities to trust, read and checked; never none. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Authorities {
-    sources: Vec<Text>,
+    sources: Vec<Source>,
     roots: Arc<RootCertStore>,
+}
+
+/// Where authorities come from.
+#[derive(Clone)]
+pub(super) enum Source {
+    Text(Text),
+    /// The operating system's store.
+    System,
+}
+
+impl Source {
+    pub(super) fn memory(text: impl AsRef<[u8]>) -> Self {
+        Self::Text(Text::memory(text))
+    }
+
+    pub(super) fn file(path: impl AsRef<Path>) -> Self {
+        Self::Text(Text::file(path))
+    }
 }
 
 impl Authorities {
     /// Reads the certificates in `source`.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no certificate of an authority.
-    pub(super) fn read(source: Text) -> Result<Self, Error> {
-        Self::default().and(source)
+    /// The file cannot be read, or holds no certificate of an authority; the system trusts nobody.
+    pub(super) fn read(source: Source) -> Result<Self, Error> {
+        Self::nobody().and(source)
     }
 
     /// These, and the certificates in `source`.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub(super) fn and(mut self, source: Text) -> Result<Self, Error> {
-        let origin = source.origin();
-        let unusable = |error: rustls::Error| {
-            Error::new(Phase::Config, format!("a certificate in {origin} cannot be trusted: {error}"))
-                .with_source(error)
-                .with_hint("the file must hold certificates of authorities, in PEM form")
-        };
+    pub(super) fn and(mut self, source: Source) -> Result<Self, Error> {
         let roots = Arc::make_mut(&mut self.roots);
-        for authority in pem::certificates(&source.read("the trusted certificates")?, origin)? {
-            roots.add(authority).map_err(unusable)?;
+        match &source {
+            Source::Text(text) => add_text(roots, text)?,
+            Source::System => add_system(roots)?,
         }
         self.sources.push(source);
         Ok(self)
@@ -137,7 +150,7 @@ impl Authorities {
     /// # Errors
     /// As [`read`](Self::read).
     pub(super) fn read_again(&self) -> Result<Self, Error> {
-        self.sources.iter().cloned().try_fold(Self::default(), Self::and)
+        self.sources.iter().cloned().try_fold(Self::nobody(), Self::and)
     }
 
     pub(super) fn roots(&self) -> Arc<RootCertStore> {
@@ -145,7 +158,7 @@ impl Authorities {
     }
 
     /// None yet; only a step on the way to some.
-    fn default() -> Self {
+    fn nobody() -> Self {
         Self { sources: Vec::new(), roots: Arc::new(RootCertStore::empty()) }
     }
 }
@@ -154,4 +167,33 @@ impl PartialEq for Authorities {
     fn eq(&self, other: &Self) -> bool {
         self.roots.roots == other.roots.roots
     }
+}
+
+fn add_text(roots: &mut RootCertStore, text: &Text) -> Result<(), Error> {
+    let origin = text.origin();
+    for authority in pem::certificates(&text.read("the trusted certificates")?, origin)? {
+        roots.add(authority).map_err(|error| {
+            Error::new(Phase::Config, format!("a certificate in {origin} cannot be trusted: {error}"))
+                .with_source(error)
+                .with_hint("the file must hold certificates of authorities, in PEM form")
+        })?;
+    }
+    Ok(())
+}
+
+/// Stores of operating systems hold relics that no verifier takes; those are passed over.
+fn add_system(roots: &mut RootCertStore) -> Result<(), Error> {
+    let found = rustls_native_certs::load_native_certs();
+    let (added, _relics) = roots.add_parsable_certificates(found.certs);
+    if added > 0 {
+        return Ok(());
+    }
+    let error = Error::new(Phase::Config, "this system trusts no certificate authority").with_hint(
+        "install the system's certificates (the package ca-certificates), or name the authorities to trust with \
+         ClientTls::with_ca_file",
+    );
+    Err(match found.errors.into_iter().next() {
+        Some(cause) => error.with_source(cause),
+        None => error,
+    })
 }

@@ -4,7 +4,8 @@
 //! connect runs [`ClientTls::connect`]; both get a [`TlsStream`] that the drivers use like a socket. What fails on the
 //! way is a [`HandshakeError`], sorted by what a person has to do about it.
 //!
-//! The cryptography is aws-lc-rs, named explicitly: no process-wide default is read or set. TLS 1.2 and 1.3; the ALPN
+//! The cryptography is aws-lc-rs (feature `tls`) or ring (feature `tls-ring`), named explicitly: no process-wide default
+//! is read or set, so that a program with both in its tree does not fail when it starts. TLS 1.2 and 1.3; the ALPN
 //! protocol must be `h2` on both ends (wire-rules 95, RFC 9113 3.2). No early data and no renegotiation; rustls itself
 //! bounds key updates (32 in a row) and the size of handshake messages (64 KiB).
 
@@ -32,7 +33,13 @@ pub use self::version::TlsVersion;
 // [9113-3.2-1]
 const ALPN: &[u8] = b"h2";
 
-/// The cryptography of every configuration that is made here.
+/// The cryptography of every configuration that is made here: aws-lc-rs if it is compiled in.
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+    #[cfg(feature = "tls")]
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    #[cfg(all(feature = "tls-ring", not(feature = "tls")))]
+    let provider = rustls::crypto::ring::default_provider();
+    #[cfg(not(any(feature = "tls", feature = "tls-ring")))]
+    compile_error!("the feature `_tls` needs `tls` (aws-lc-rs) or `tls-ring`");
+    Arc::new(provider)
 }

@@ -20,7 +20,7 @@ use tokio_rustls::StartHandshake;
 use super::current::Current;
 use super::error::{HandshakeError, HandshakeErrorKind};
 use super::first_bytes::FirstBytes;
-use super::material::{Authorities, Identity, Text};
+use super::material::{Authorities, Identity, Source, Text};
 use super::version::TlsVersion;
 use super::{ALPN, TlsStream, provider};
 use crate::farewell;
@@ -96,7 +96,7 @@ impl ServerTls {
     /// # Errors
     /// The text holds no certificate, or one that is malformed.
     pub fn client_ca_pem(self, authorities: impl AsRef<[u8]>) -> Result<Self, Error> {
-        self.client_ca(Text::memory(authorities))
+        self.client_ca(Source::memory(authorities))
     }
 
     /// The same from a file, which is read now.
@@ -104,10 +104,10 @@ impl ServerTls {
     /// # Errors
     /// The file cannot be read, or as [`client_ca_pem`](Self::client_ca_pem).
     pub fn client_ca_file(self, path: impl AsRef<Path>) -> Result<Self, Error> {
-        self.client_ca(Text::file(path))
+        self.client_ca(Source::file(path))
     }
 
-    fn client_ca(self, source: Text) -> Result<Self, Error> {
+    fn client_ca(self, source: Source) -> Result<Self, Error> {
         let authorities = match self.recipe().client_authorities {
             Some(authorities) => authorities.and(source)?,
             None => Authorities::read(source)?,

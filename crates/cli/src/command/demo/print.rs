@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write},
+    path::Path,
     time::Duration,
 };
 
@@ -14,16 +15,29 @@ use crate::console::Output;
 pub(super) struct Page<'p> {
     /// `127.0.0.1:PORT` of the server.
     pub(super) address: &'p str,
+    /// The second port, if there is one.
+    pub(super) tls: Option<Protected<'p>>,
     /// The server ends with the page.
     pub(super) once: bool,
     /// How the user starts this command.
     pub(super) program: &'p str,
 }
 
+/// The port with TLS.
+pub(super) struct Protected<'p> {
+    pub(super) port: u16,
+    /// The file of the authority to trust.
+    pub(super) authority: &'p Path,
+}
+
 impl Page<'_> {
     pub(super) fn print(&self, steps: &[Step], out: &mut Output) -> io::Result<()> {
         let style = out.style();
         writeln!(out, "{} at {}, with health and reflection", style.bold("demo.v1.Demo"), self.address)?;
+        if let Some(tls) = &self.tls {
+            let authority = tls.authority.display();
+            writeln!(out, "also over TLS at 127.0.0.1:{}, to those who trust {authority}", tls.port)?;
+        }
         for step in steps {
             print_step(step, out)?;
         }
@@ -36,6 +50,13 @@ impl Page<'_> {
         }
         writeln!(out, "\n{}", style.bold("Try from another terminal:"))?;
         for line in lines_to_try(program, &address) {
+            writeln!(out, "  {}", style.name(line))?;
+        }
+        if let Some(Protected { port, authority }) = &self.tls {
+            let line = format!(
+                "{program} call https://localhost:{port} demo.v1.Demo/Greet -d '{{\"name\": \"Ada\"}}' --cacert {}",
+                authority.display()
+            );
             writeln!(out, "  {}", style.name(line))?;
         }
         if !self.once {
@@ -123,13 +144,17 @@ mod tests {
     #[test]
     fn the_page_shows_messages_time_and_what_to_try() {
         let (mut console, out, _) = captured();
-        let page = Page { address: "127.0.0.1:7", once: false, program: "target/release/peregrine" };
+        let tls = Protected { port: 8, authority: Path::new("/tmp/a.pem") };
+        let page =
+            Page { address: "127.0.0.1:7", tls: Some(tls), once: false, program: "target/release/peregrine" };
         page.print(&steps(), &mut console.out).unwrap();
         let text = out.text();
         assert!(text.contains("Greet       unary               1.23 ms\n"), "{text}");
         assert!(text.contains("  sent     {\"name\":\"Ada\"}\n  received {\"message\":\"x\"}\n"), "{text}");
         assert!(text.contains("  target/release/peregrine call localhost:7 demo.v1.Demo/Greet"), "{text}");
         assert!(text.contains("grpcurl -plaintext"), "{text}");
+        assert!(text.contains("also over TLS at 127.0.0.1:8, to those who trust /tmp/a.pem\n"), "{text}");
+        assert!(text.contains("call https://localhost:8 demo.v1.Demo/Greet"), "{text}");
     }
 
     #[test]
