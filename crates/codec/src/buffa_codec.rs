@@ -1,9 +1,13 @@
 //! Messages of the buffa runtime.
 
+use std::borrow::Cow;
+
 use buffa::bytes::Bytes;
-use buffa::{DecodeOptions, EncodeSink, Message, SizeCache};
+use buffa::{DecodeOptions, EncodeSink, Message, MessageName, SizeCache};
 use peregrine_core::message::LINK_THRESHOLD;
-use peregrine_core::{Codec, DecodeError, DecodeLimits, EncodeBuf, EncodeError, EncodeTarget, Payload};
+use peregrine_core::{
+    Codec, DecodeError, DecodeLimits, EncodeBuf, EncodeError, EncodeTarget, NamedCodec, Payload,
+};
 
 use crate::sharing::Sharing;
 
@@ -41,6 +45,12 @@ impl<M: Message + 'static> Codec<M> for BuffaCodec {
             body => options.decode_from_slice(body.as_slice()),
         }
         .map_err(DecodeError::from_source)
+    }
+}
+
+impl<M: Message + MessageName + 'static> NamedCodec<M> for BuffaCodec {
+    fn message_name() -> Cow<'static, str> {
+        M::FULL_NAME.into()
     }
 }
 

@@ -1,8 +1,10 @@
 //! Messages of the prost runtime.
 
+use std::borrow::Cow;
+
 use peregrine_core::message::LINK_THRESHOLD;
-use peregrine_core::{Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload};
-use prost::Message;
+use peregrine_core::{Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, NamedCodec, Payload};
+use prost::{Message, Name};
 
 use crate::sharing::Sharing;
 
@@ -27,5 +29,11 @@ impl<M: Message + Default + 'static> Codec<M> for ProstCodec {
             body => M::decode(body.as_slice()),
         }
         .map_err(DecodeError::from_source)
+    }
+}
+
+impl<M: Message + Name + Default + 'static> NamedCodec<M> for ProstCodec {
+    fn message_name() -> Cow<'static, str> {
+        M::full_name().into()
     }
 }

@@ -33,6 +33,13 @@ pub trait Codec<T>: 'static {
     fn decode(body: Payload<'_>, limits: &DecodeLimits) -> Result<T, DecodeError>;
 }
 
+/// A codec that knows what protobuf calls `T`, so that a `T` can travel as a detail of a status
+/// ([`Any`](crate::status::details::Any)).
+pub trait NamedCodec<T>: Codec<T> {
+    /// Full name of the message: package, a dot, the name.
+    fn message_name() -> Cow<'static, str>;
+}
+
 /// Where an encoder gets its room from.
 ///
 /// Implemented by the framework: it writes the 5-byte prefix (wire-rules B5),

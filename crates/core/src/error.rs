@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(format!("{error:?}"), "call failed: NOT_FOUND: no such book\n  details: 2 bytes");
         let back = Status::from(error);
         assert_eq!(
-            (back.code(), back.message(), back.details()),
+            (back.code(), back.message(), &back.details()[..]),
             (Code::NotFound, "no such book", &[1, 2][..])
         );
     }

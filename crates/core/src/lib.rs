@@ -45,7 +45,9 @@ pub use crate::call::{
     IntoRequest, IntoStreamingRequest, MethodDescriptor, MethodPath, PeerAddr, PeerIdentity, Request,
     Response, ServiceDescriptor, Streaming,
 };
-pub use crate::codec::{BytesCodec, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload};
+pub use crate::codec::{
+    BytesCodec, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, NamedCodec, Payload,
+};
 pub use crate::error::{Error, Phase};
 pub use crate::format::{Format, MessageFormat, MethodFormat, Transcode};
 pub use crate::intercept::{CallEnd, InterceptedCall, Interceptor, Message};

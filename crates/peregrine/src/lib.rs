@@ -73,6 +73,9 @@
 //! }
 //! # }
 //! ```
+//! A status can carry [details](error_details) that programs act on, such as which fields are wrong or when to retry:
+//! `Status::invalid_argument("..").with_detail(BadRequest::field("name", "is empty"))`.
+//!
 //! A handler sees [`Request::deadline`] and [`Request::metadata`]. When the deadline passes or the caller leaves, the
 //! handler's future is dropped where it waits; what it has spawned waits for [`Request::cancelled`]. Calls that it
 //! makes while it answers get its deadline and its cancellation in one line, also from tasks that it spawns:
@@ -151,11 +154,12 @@ pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind, TlsVer
 pub use peregrine_core::intercept::{CallEnd, InterceptedCall, Interceptor, Message};
 pub use peregrine_core::message::Encoding;
 pub use peregrine_core::observe::{self, Observe};
+pub use peregrine_core::status::details as error_details;
 pub use peregrine_core::stream::{Receiver, pipe};
 pub use peregrine_core::{
     Audience, BearerToken, BytesCodec, CallContext, CallCredentials, CallOptions, Cancellation, Cancelled,
     Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest, InvalidMetadata,
-    MetadataMap, MetadataValue, MethodDescriptor, PeerAddr, PeerIdentity, Phase, Request, Response, Sender,
+    MetadataMap, MetadataValue, MethodDescriptor, NamedCodec, PeerAddr, PeerIdentity, Phase, Request, Response, Sender,
     ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
 #[cfg(feature = "_tls")]

@@ -103,7 +103,7 @@ pub(crate) fn status(status: &Status, doing: &str) -> Report {
         report = report.fact("cause", cause);
     }
     let mut data = json!({"code": number, "name": code.name(), "message": status.message()});
-    let decoded = details::decode(status.details());
+    let decoded = details::decode(&status.details());
     for detail in &decoded {
         report = report.fact("detail", detail.text());
     }

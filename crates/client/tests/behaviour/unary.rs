@@ -109,7 +109,7 @@ fn a_status_arrives_with_message_details_and_metadata() {
     })
     .unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::PermissionDenied, "nö"));
-    assert_eq!(status.details(), [8, 7]);
+    assert_eq!(status.details()[..], [8, 7]);
     assert_eq!(status.metadata().get("why"), Some("so"));
 }
 

@@ -6,6 +6,7 @@
 
 mod code;
 mod convert;
+pub mod details;
 pub mod percent;
 mod wire;
 
@@ -21,6 +22,7 @@ pub use crate::status::wire::{StatusFields, StatusWire};
 
 use crate::metadata::MetadataMap;
 use crate::report;
+use crate::status::details::Details;
 
 /// How a call ended: code, message, and optionally details, metadata and a
 /// local cause. One word wide, so that `Result<T, Status>` stays small
@@ -46,7 +48,7 @@ pub struct Status {
 struct Inner {
     code: Code,
     message: Cow<'static, str>,
-    details: Bytes,
+    details: Details,
     /// Allocated on demand (D1); kept as given, even if empty (D2).
     metadata: Option<Box<MetadataMap>>,
     source: Option<Arc<dyn Error + Send + Sync>>,
@@ -56,7 +58,7 @@ impl Status {
     /// A status of any code.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         let inner =
-            Inner { code, message: message.into(), details: Bytes::new(), metadata: None, source: None };
+            Inner { code, message: message.into(), details: Details::NONE, metadata: None, source: None };
         Self { inner: Box::new(inner) }
     }
 
@@ -86,9 +88,13 @@ impl Status {
         &self.inner.message
     }
 
-    /// An encoded `google.rpc.Status`, or empty (wire-rules 61).
-    pub fn details(&self) -> &[u8] {
-        &self.inner.details
+    /// An encoded `google.rpc.Status`, or empty (wire-rules 61). [`Self::detail`] and
+    /// [`Self::error_details`] read what is in it.
+    pub fn details(&self) -> Cow<'_, [u8]> {
+        match &self.inner.details {
+            Details::Whole(bytes) => Cow::Borrowed(bytes),
+            Details::Listed(fields) => Cow::Owned(details::with_details(self.code(), self.message(), fields)),
+        }
     }
 
     /// Metadata sent or received with the status, in trailers.
@@ -109,10 +115,11 @@ impl Status {
         self
     }
 
-    /// Replaces the details with an encoded `google.rpc.Status`.
+    /// Replaces the details with an encoded `google.rpc.Status`, sent as it is: its code should be that of
+    /// this status (wire-rules 61).
     #[must_use]
     pub fn with_details_bytes(mut self, details: impl Into<Bytes>) -> Self {
-        self.inner.details = details.into();
+        self.inner.details = Details::Whole(details.into());
         self
     }
 
@@ -206,13 +213,23 @@ impl fmt::Debug for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headline = self.to_string();
         f.write_str(&headline)?;
-        if !self.details().is_empty() {
-            write!(f, "\n  details: {} bytes", self.details().len())?;
+        if !self.inner.details.is_empty() {
+            self.write_details(f)?;
         }
         if !self.metadata().is_empty() {
             write!(f, "\n  metadata: {:?}", self.metadata())?;
         }
         report::Report { headline: &headline, hint: None }.write_causes(f, self.source())
+    }
+}
+
+impl Status {
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let details = self.error_details();
+        if details.is_empty() {
+            return write!(f, "\n  details: {} bytes", self.details().len());
+        }
+        details.iter().try_for_each(|detail| write!(f, "\n  detail: {detail:?}"))
     }
 }
 

@@ -85,10 +85,11 @@ impl Status {
     /// the status and once for the metadata.
     pub fn wire_fields<'a>(&'a self, scratch: &'a mut Vec<u8>) -> StatusWire<'a> {
         scratch.clear();
-        scratch.reserve(percent::encoded_len_bound(self.message()) + base64_len(self.details().len()));
+        let details = self.details();
+        scratch.reserve(percent::encoded_len_bound(self.message()) + base64_len(details.len()));
         percent::encode_into(self.message(), scratch);
         let details_at = scratch.len();
-        append_base64(self.details(), scratch);
+        append_base64(&details, scratch);
         let metadata_at = scratch.len();
         self.metadata().encode_binary(scratch);
         let encoded: &'a [u8] = scratch;
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(written(&status), pairs(&fields));
         let read = read(&fields);
         assert_eq!((read.code(), read.message()), (Code::NotFound, "no \u{263a}"));
-        assert_eq!(read.details(), [1, 2, 3, 4]);
+        assert_eq!(read.details()[..], [1, 2, 3, 4]);
         assert_eq!(read.metadata(), status.metadata());
     }
 
