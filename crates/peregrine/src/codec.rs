@@ -1,4 +1,5 @@
-//! What an implementation of [`Codec`](crate::Codec) is written with, for messages that are not protobuf.
+//! The codecs of generated messages, by name for those who need one, and what an implementation of
+//! [`Codec`](crate::Codec) is written with, for messages that are not protobuf.
 //!
 //! ```
 //! use peregrine::codec::{DecodeError, EncodeError, EncodeTarget, Payload};
@@ -22,4 +23,8 @@
 //! assert_eq!(text, "hello");
 //! ```
 
+#[cfg(feature = "buffa")]
+pub use peregrine_codec::BuffaCodec;
+#[cfg(feature = "prost")]
+pub use peregrine_codec::ProstCodec;
 pub use peregrine_core::{DecodeError, EncodeBuf, EncodeError, EncodeTarget, Payload};

@@ -14,6 +14,19 @@ pub mod views {
     ::peregrine::include_proto!("views");
 }
 
+/// The details of failed calls by both codecs.
+pub mod rpc {
+    /// By buffa.
+    pub mod buffa {
+        ::peregrine::include_proto!("rpc_buffa");
+    }
+
+    /// By prost.
+    pub mod prost {
+        ::peregrine::include_proto!("rpc_prost");
+    }
+}
+
 /// Messages by prost; trait methods have bodies.
 pub mod prost {
     ::peregrine::include_proto!("prost");

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prost_build::{Module, Service, ServiceGenerator};
 use prost_types::FileDescriptorProto;
+use syn::visit_mut::VisitMut;
 
 use super::{Messages, Package, RustNames, guarded, is_extern};
 use crate::config::Options;
@@ -34,8 +35,9 @@ fn run(input: &Input, options: &Options) -> Result<Messages> {
     let left_out: Vec<Module> = packages_left_out(input, options);
     let mut packages = Vec::new();
     for (module, text) in modules.iter().filter(|(module, _)| !left_out.contains(module)) {
-        let file = syn::parse_file(text)
+        let mut file = syn::parse_file(text)
             .map_err(|cause| Error::new(format!("prost generated text that is no Rust: {cause}")))?;
+        file.items.iter_mut().for_each(|item| restore_names(item, input));
         packages.push(Package { module: module.parts().map(str::to_owned).collect(), items: file.items });
     }
     let modules = input.renamed.files.iter().map(|file| {
@@ -52,6 +54,8 @@ fn config(options: &Options) -> prost_build::Config {
     let mut config = prost_build::Config::new();
     config
         .bytes(["."])
+        // What an `Any` calls a message.
+        .enable_type_names()
         .prost_path(format!("{runtime}::prost"))
         .prost_types_path(format!("{runtime}::prost_types"));
     for (proto, rust) in &options.extern_paths {
@@ -110,6 +114,67 @@ impl ServiceGenerator for TypeCollector {
             let package = &service.package;
             types.insert((package.clone(), method.input_proto_type), method.input_type);
             types.insert((package.clone(), method.output_proto_type), method.output_type);
+        }
+    }
+}
+
+/// Puts the original proto name into the `Name` of a message that was renamed.
+fn restore_names(item: &mut syn::Item, input: &Input) {
+    match item {
+        syn::Item::Mod(module) => {
+            let items = module.content.iter_mut().flat_map(|(_, items)| items);
+            items.for_each(|item| restore_names(item, input));
+        }
+        syn::Item::Impl(block) => {
+            let is_name = block
+                .trait_
+                .as_ref()
+                .is_some_and(|(_, path, _)| path.segments.last().is_some_and(|last| last.ident == "Name"));
+            if is_name {
+                restore_name(block, input);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn restore_name(block: &mut syn::ItemImpl, input: &Input) {
+    let mut full_names = FullNames { input, original: None };
+    full_names.visit_item_impl_mut(block);
+    let Some(original) = full_names.original else { return };
+    let parts: Vec<&str> = original.split('.').collect();
+    for item in &mut block.items {
+        let syn::ImplItem::Const(constant) = item else { continue };
+        let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &mut constant.expr else {
+            continue;
+        };
+        // Renaming leaves the number of parts as it is; prost calls a nested message by its last one.
+        let in_package = text.value().split('.').filter(|part| !part.is_empty()).count();
+        let restored = if constant.ident == "NAME" {
+            parts.last().copied().unwrap_or_default().to_owned()
+        } else {
+            parts[..in_package.min(parts.len())].join(".")
+        };
+        *text = syn::LitStr::new(&restored, text.span());
+    }
+}
+
+/// Puts the original full name, which may follow a slash, into the functions of a `Name`.
+struct FullNames<'a> {
+    input: &'a Input,
+    original: Option<String>,
+}
+
+impl VisitMut for FullNames<'_> {
+    fn visit_impl_item_const_mut(&mut self, _constant: &mut syn::ImplItemConst) {}
+
+    fn visit_lit_str_mut(&mut self, text: &mut syn::LitStr) {
+        let value = text.value();
+        let (domain, full_name) = value.split_at(value.rfind('/').map_or(0, |slash| slash + 1));
+        if let Some(original) = self.input.renamed.original(&format!(".{full_name}")) {
+            let original = original.trim_start_matches('.');
+            *text = syn::LitStr::new(&format!("{domain}{original}"), text.span());
+            self.original = Some(original.to_owned());
         }
     }
 }

@@ -55,7 +55,6 @@ impl Renamed {
     }
 
     /// The full name that a type in [`files`](Self::files) has in the original, if it has another one.
-    #[cfg(feature = "buffa")]
     pub(crate) fn original(&self, new: &str) -> Option<&str> {
         self.changed.iter().find(|(_, changed_to)| *changed_to == new).map(|(old, _)| old.as_str())
     }
