@@ -1,8 +1,9 @@
-//! The server as users write it. `connection` has the settings of connections, `calls` those of calls, `format` those
-//! of message formats.
+//! The server as users write it. `connection` has the settings of connections, `calls` those of calls, `errors` those of
+//! failed handlers, `format` those of message formats.
 
 mod calls;
 mod connection;
+mod errors;
 mod format;
 
 use std::future::{Future, pending};

@@ -8,6 +8,7 @@ use peregrine_core::stream::DEFAULT_BATCH_SIZE;
 use peregrine_core::{MessageFormat, Observe};
 use peregrine_http2::{AdaptiveWindows, Config, Keepalive, Rate, WindowBudget};
 
+use crate::call::errors::ErrorMapper;
 use crate::secure::Secure;
 
 /// Settings of a server, read once when it starts.
@@ -29,6 +30,7 @@ pub(crate) struct Options {
     pub(crate) interceptors: Interceptors,
     pub(crate) observer: Option<Arc<dyn Observe>>,
     pub(crate) formats: Vec<Arc<dyn MessageFormat>>,
+    pub(crate) error_mapper: Option<ErrorMapper>,
 }
 
 impl Default for Options {
@@ -49,6 +51,7 @@ impl Default for Options {
             interceptors: Interceptors::default(),
             observer: None,
             formats: Vec::new(),
+            error_mapper: None,
         }
     }
 }

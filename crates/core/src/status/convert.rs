@@ -2,6 +2,7 @@
 //! and the statuses of foreign failures.
 
 use std::convert::Infallible;
+use std::error::Error as StdError;
 
 use crate::codec::{DecodeError, EncodeError, EncodeErrorKind};
 use crate::error::{Error, Phase};
@@ -20,6 +21,44 @@ impl Status {
             Code::from_http_status(status),
             format!("peer answered HTTP status {status} without a grpc-status"),
         )
+    }
+}
+
+impl Status {
+    /// The status that an error of any type stands for: the status itself if it is one or an [`Error`] around
+    /// one, what `?` makes of the other types that it converts, and UNKNOWN for all others (wire-rules 64, E1),
+    /// with the error's text as its message and the error as its source.
+    ///
+    /// The text goes to the caller. Where that is not meant, say what it may read:
+    /// `Status::internal("..").with_source(error)`.
+    ///
+    /// ```
+    /// # use peregrine_core::{Code, Status};
+    /// let status = Status::from_error("seven is not prime enough".parse::<u64>().unwrap_err());
+    /// assert_eq!((status.code(), status.message()), (Code::Unknown, "invalid digit found in string"));
+    /// ```
+    pub fn from_error(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let error = error.into();
+        let error = match error.downcast::<Self>() {
+            Ok(status) => return *status,
+            Err(error) => error,
+        };
+        let error = match error.downcast::<Error>() {
+            Ok(error) => return (*error).into(),
+            Err(error) => error,
+        };
+        let error = match error.downcast::<DecodeError>() {
+            Ok(error) => return (*error).into(),
+            Err(error) => error,
+        };
+        let error = match error.downcast::<EncodeError>() {
+            Ok(error) => return (*error).into(),
+            Err(error) => error,
+        };
+        match error.downcast::<InvalidMetadata>() {
+            Ok(error) => (*error).into(),
+            Err(error) => Self::unknown(error.to_string()).with_source(error),
+        }
     }
 }
 

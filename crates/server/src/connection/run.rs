@@ -11,6 +11,7 @@ use peregrine_core::{Payload, Status};
 
 use super::Serving;
 use super::call::{Call, CallState, Slot, panicked};
+use crate::call::errors;
 use crate::call::mailbox::{CallWaker, Outbox, Part, Reply};
 use crate::call::port::{Port, Target, with_port};
 use crate::options::Execution;
@@ -91,7 +92,8 @@ impl Serving {
             }
             Ok(Poll::Ready(result)) => {
                 self.retire(&call, slot);
-                self.finish(call, &result.map_err(Status::refuse_ok));
+                let result = result.map_err(|status| self.settled(status));
+                self.finish(call, &result);
             }
             Err(_panic) => {
                 drop_quietly(slot);
@@ -165,10 +167,16 @@ impl Serving {
             Part::End { result, head_sent } => {
                 if let Some(mut call) = self.take_call(key) {
                     call.head_sent = head_sent;
-                    self.finish(call, &result.map_err(Status::refuse_ok));
+                    let result = result.map_err(|status| self.settled(status));
+                    self.finish(call, &result);
                 }
             }
         }
+    }
+
+    /// What a call ends with whose handler returned `status`.
+    fn settled(&self, status: Status) -> Status {
+        errors::settled(status, self.shared.options.error_mapper.as_ref())
     }
 
     /// Ends a call: trailers, and where they wait behind data that the peer has no window for, a memory of the

@@ -10,6 +10,7 @@ mod cancellation;
 mod channels;
 mod compression;
 mod deadlines;
+mod errors;
 mod feed;
 mod formats;
 mod heads;

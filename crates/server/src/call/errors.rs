@@ -1,0 +1,42 @@
+//! The user's say in what a handler's error becomes (wire-rules E2).
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use peregrine_core::Status;
+
+/// Looks at the status of a failed handler and gives another one in its place, or none.
+#[derive(Clone)]
+pub(crate) struct ErrorMapper(Arc<dyn Fn(&Status) -> Option<Status> + Send + Sync>);
+
+impl ErrorMapper {
+    pub(crate) fn new(map: impl Fn(&Status) -> Option<Status> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(map))
+    }
+
+    /// What a call ends with whose handler returned `status`. A mapper that panics is the server's fault, and its
+    /// words stay here (E1, E2).
+    fn map(&self, status: Status) -> Status {
+        match catch_unwind(AssertUnwindSafe(|| (self.0)(&status))) {
+            Ok(Some(mapped)) => mapped,
+            Ok(None) => status,
+            Err(_panic) => Status::internal("the server's error mapper panicked"),
+        }
+    }
+}
+
+/// The status that a handler's error stands for: what the mapper says, never OK (wire-rules E1, E2).
+#[cold]
+pub(crate) fn settled(status: Status, mapper: Option<&ErrorMapper>) -> Status {
+    match mapper {
+        Some(mapper) => mapper.map(status).refuse_ok(),
+        None => status.refuse_ok(),
+    }
+}
+
+impl fmt::Debug for ErrorMapper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ErrorMapper")
+    }
+}
