@@ -1,4 +1,4 @@
-//! Fuzz targets over the HTTP/2 engine, each a function of octets that panics if something is wrong.
+//! Fuzz targets over the HTTP/2 engine and the gRPC on it, each a function of octets that panics if something is wrong.
 //!
 //! `cargo xtask fuzz` runs them under libFuzzer; `cargo test -p peregrine-fuzz` replays the seeds, every input
 //! that ever failed (`fuzz/corpus`), and some thousand mutations of them; `cargo run -p peregrine-fuzz TARGET
@@ -11,6 +11,7 @@
 //! | [`machine`] | one connection, fed anything: no panic, rules of sending kept, slicing changes nothing |
 //! | [`operations`] | two connections that do anything allowed: nothing lost, both ends come to rest |
 //! | [`referee`] | the rules of sending, judged by the octets alone and without the engine's code |
+//! | [`unary_paths`] | a body means the same however it is delivered: whole servers and channels, fast path against slow |
 //! | [`seeds`] | where the fuzzer starts: public vectors, recordings of the engine |
 #![expect(clippy::missing_panics_doc, reason = "panicking at what is wrong is what a target is for")]
 
@@ -21,6 +22,7 @@ pub mod machine;
 pub mod operations;
 pub mod referee;
 pub mod seeds;
+pub mod unary_paths;
 
 /// A target: octets in, a panic if the engine does what it must not.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +36,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "frames", run: frames::round_trip, max_len: 1024 },
     Target { name: "frames_differential", run: frames::differential, max_len: 1024 },
     Target { name: "hpack_decode", run: hpack::decode, max_len: 4096 },
@@ -43,6 +45,7 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "server_connection", run: machine::server, max_len: 8192 },
     Target { name: "client_connection", run: machine::client, max_len: 8192 },
     Target { name: "operations", run: operations::run, max_len: 2048 },
+    Target { name: "unary_paths", run: unary_paths::run, max_len: 512 },
 ];
 
 /// The target called `name`.

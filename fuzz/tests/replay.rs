@@ -34,6 +34,7 @@ replays! {
     server_connection
     client_connection
     operations
+    unary_paths
 }
 
 fn replay(target: Target) {

@@ -1,0 +1,5 @@
+//! Generates the service that the crate implements.
+
+fn main() -> peregrine_build::Result {
+    peregrine_build::compile("proto/library.proto")
+}
