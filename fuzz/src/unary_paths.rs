@@ -84,7 +84,8 @@ impl Case {
             cuts.push(Cut { len, padding, empty_before });
         }
         let mut body = Vec::new();
-        while !choices.is_empty() && body.len() < LONGEST {
+        // Most calls that are to succeed have one message.
+        for _ in 0..choices.pick(&[1, 1, 1, 1, 0, 2, 3, 40]) {
             body.extend(piece(choices));
         }
         body.truncate(LONGEST);
@@ -202,6 +203,7 @@ impl Case {
             name: "Method",
             client_streaming: false,
             server_streaming: streams,
+            file_descriptor_set: &[],
         };
         let request = Request::new(Bytes::new()).max_response_size(self.limit);
         let mut messages = Vec::new();

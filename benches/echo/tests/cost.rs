@@ -164,7 +164,8 @@ fn echo(size: u8) -> Vec<u8> {
     message
 }
 
-/// One test, since the counter is the process's: tests beside it would count too.
+/// One test, since the counter is the process's: tests beside it would count too. What makes errors is among what a
+/// successful call does not allocate (wire-rules E4, Z4).
 #[test]
 fn a_unary_call_allocates_its_payload_and_nothing_else() {
     let (allocations, bytes) =

@@ -18,6 +18,7 @@
 //! `call/pump.rs`.
 
 mod call;
+mod call_error;
 mod channel;
 mod connection;
 mod error;

@@ -28,7 +28,7 @@ struct Inner {
     phase: Phase,
     message: Cow<'static, str>,
     /// Target or peer as the user wrote it or the socket names it.
-    peer: Option<Box<str>>,
+    peer: Option<Arc<str>>,
     /// Counted from 1; 0 where attempts make no sense.
     attempt: u32,
     elapsed: Option<Duration>,
@@ -80,6 +80,13 @@ impl Error {
         self
     }
 
+    /// The same, with a name that the errors of a connection share.
+    #[must_use]
+    pub fn with_shared_peer(mut self, peer: Arc<str>) -> Self {
+        self.inner.peer = Some(peer);
+        self
+    }
+
     /// Which attempt this was, counted from 1.
     #[must_use]
     pub fn with_attempt(mut self, attempt: u32) -> Self {
@@ -101,6 +108,13 @@ impl Error {
         self
     }
 
+    /// The error below this one, which others may have as well.
+    #[must_use]
+    pub(crate) fn with_shared_source(mut self, source: Option<Arc<dyn StdError + Send + Sync>>) -> Self {
+        self.inner.source = source;
+        self
+    }
+
     /// One thing the reader can do next.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
@@ -113,7 +127,8 @@ impl Error {
         self.inner.phase
     }
 
-    /// Why, in one clause.
+    /// Why, in one clause. Empty where this is the [source](StdError::source) of a failed call's status, which says
+    /// that itself.
     pub fn message(&self) -> &str {
         &self.inner.message
     }
@@ -156,7 +171,7 @@ impl fmt::Display for Error {
         if let Some(peer) = self.peer() {
             write!(f, " {}{peer}", self.inner.phase.preposition())?;
         }
-        write!(f, ": {}", self.inner.message)
+        if self.inner.message.is_empty() { Ok(()) } else { write!(f, ": {}", self.inner.message) }
     }
 }
 

@@ -32,12 +32,18 @@ impl Report<'_> {
             let Some(error) = cause else { break };
             let text = error.to_string();
             let folded = text.to_lowercase();
-            if !said.contains(&folded) {
+            let of_ours = error.downcast_ref::<Error>().filter(|error| error.status().is_none());
+            if let Some(error) = of_ours.filter(|error| error.message().is_empty()) {
+                // It has no words of its own: what it knows belongs to what stands above.
+                if let Some(peer) = error.peer() {
+                    write!(f, "\n  peer: {peer}")?;
+                }
+            } else if !said.contains(&folded) {
                 write!(f, "\n  caused by: {text}")?;
                 said.push('\n');
                 said.push_str(&folded);
             }
-            if let Some(error) = error.downcast_ref::<Error>().filter(|error| error.status().is_none()) {
+            if let Some(error) = of_ours {
                 error.write_facts(f)?;
                 hint = hint.or(error.hint());
             }

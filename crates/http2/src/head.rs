@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use crate::Field;
+use crate::memo::Room;
 
 /// A decoded header block: one byte storage and one span list, whatever the number of fields.
 ///
@@ -164,6 +165,11 @@ impl Head {
 
     pub(crate) fn set_content_length(&mut self, length: u64) {
         self.content_length = Some(length);
+    }
+
+    /// What the fields take: how many they are, and their octets.
+    pub(crate) fn room(&self) -> Room {
+        Room { fields: self.spans.len(), bytes: self.bytes.len() }
     }
 
     /// Makes room once for a block of about `bytes` octets.

@@ -23,6 +23,9 @@ pub(crate) struct Memo {
     last: [usize; KINDS],
     /// Heap octets of all entries.
     footprint: usize,
+    /// What the last block of each kind took that had to be decoded: the next one is likely to take as much, so its
+    /// storage is made once, however many fields it has (wire-rules H1).
+    rooms: [Room; KINDS],
     /// Hashes of blocks that were missed lately: only a block seen twice is worth keeping.
     missed: [u64; MISSED],
     /// How many blocks were let go because they were new.
@@ -38,6 +41,18 @@ pub(crate) enum BlockKind {
 }
 
 const KINDS: usize = 3;
+
+/// What decoded fields take in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Regular fields.
+    pub(crate) fields: usize,
+    /// Octets of names and values.
+    pub(crate) bytes: usize,
+}
+
+/// Regular fields of a typical call, for the first block of a kind.
+const FIELDS_GUESS: usize = 8;
 
 #[derive(Debug)]
 struct Entry {
@@ -63,6 +78,7 @@ impl Memo {
             table: Vec::new(),
             last: [0; KINDS],
             footprint: 0,
+            rooms: [Room::default(); KINDS],
             missed: [0; MISSED],
             let_go: 0,
         }
@@ -86,6 +102,19 @@ impl Memo {
             return None;
         }
         self.find_hashed(kind, block)
+    }
+
+    /// What a block of `block_len` encoded octets that was not found will take, as far as the last one tells.
+    #[expect(clippy::indexing_slicing, reason = "a place for each kind")]
+    pub(crate) fn expected(&self, kind: BlockKind, block_len: usize) -> Room {
+        let Room { fields, bytes } = self.rooms[kind as usize];
+        Room { fields: fields.max(FIELDS_GUESS), bytes: bytes.max(block_len) }
+    }
+
+    /// A block had to be decoded and took so much.
+    #[expect(clippy::indexing_slicing, reason = "a place for each kind")]
+    pub(crate) fn note_room(&mut self, kind: BlockKind, room: Room) {
+        self.rooms[kind as usize] = room;
     }
 
     /// Keeps `head` for `block`, unless it is seen for the first time. The caller has checked that decoding

@@ -159,8 +159,8 @@ pub use peregrine_core::stream::{Receiver, pipe};
 pub use peregrine_core::{
     Audience, BearerToken, BytesCodec, CallContext, CallCredentials, CallOptions, Cancellation, Cancelled,
     Code, Codec, DecodeLimits, Error, Extensions, IntoRequest, IntoStreamingRequest, InvalidMetadata,
-    MetadataMap, MetadataValue, MethodDescriptor, NamedCodec, PeerAddr, PeerIdentity, Phase, Request, Response, Sender,
-    ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
+    MetadataMap, MetadataValue, MethodDescriptor, NamedCodec, PeerAddr, PeerIdentity, Phase, Request,
+    Response, Sender, ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
 #[cfg(feature = "_tls")]
 pub use peregrine_server::ServerTls;

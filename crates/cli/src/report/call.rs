@@ -99,7 +99,19 @@ pub(crate) fn status(status: &Status, doing: &str) -> Report {
     };
     let mut report =
         Report::new(Kind::Call, Exit::Call(number), headline).fact("status", format!("{code} ({number})"));
-    for cause in news(status.message(), causes(status)) {
+    if let Some(call) = call_error(status) {
+        report = report.fact("phase", call.phase());
+        if let Some(peer) = call.peer() {
+            report = report.fact("peer", peer);
+        }
+        if call.attempt() > 1 {
+            report = report.fact("attempt", call.attempt());
+        }
+        if let Some(elapsed) = call.elapsed() {
+            report = report.fact("after", format!("{elapsed:.1?}"));
+        }
+    }
+    for cause in news(status.message(), call_causes(status)) {
         report = report.fact("cause", cause);
     }
     let mut data = json!({"code": number, "name": code.name(), "message": status.message()});
@@ -118,6 +130,19 @@ pub(crate) fn status(status: &Status, doing: &str) -> Report {
         report = report.next(step);
     }
     report.data("grpc", data)
+}
+
+/// What the client tells of a call beside its status.
+fn call_error(status: &Status) -> Option<&Error> {
+    status.source()?.downcast_ref::<Error>().filter(|error| error.phase() == Phase::Call)
+}
+
+/// The causes of a failed call; what the client tells of the call is none.
+fn call_causes(status: &Status) -> Vec<String> {
+    match call_error(status) {
+        Some(call) if call.message().is_empty() => causes(call),
+        _ => causes(status),
+    }
 }
 
 /// The causes that say more than the headline and the causes before them: wrappers tend to repeat what they wrap.
@@ -170,6 +195,8 @@ pub(crate) fn metadata_text(value: MetadataValue<'_>) -> String {
 }
 
 fn next_step(code: Code, status: &Status) -> Option<&'static str> {
+    // The connection's end has words of its own; what is told of other failed calls has not.
+    let is_broken = call_error(status).is_some_and(|call| !call.message().is_empty());
     // What our client says of peers that are there and yet answer no call.
     let says = |words| status.message().contains(words);
     if says("the peer answered HTTP status") {
@@ -186,10 +213,10 @@ fn next_step(code: Code, status: &Status) -> Option<&'static str> {
         Code::Unavailable if says("ENHANCE_YOUR_CALM") => Some(
             "the server has had too much of this client, its words say of what: wait, then send less at a time",
         ),
-        Code::Unavailable if says("GOAWAY") && status.source().is_none() => {
+        Code::Unavailable if says("GOAWAY") && !is_broken => {
             Some("the server is ending or restarting: try again")
         }
-        Code::Unavailable if status.source().is_some() => Some(
+        Code::Unavailable if is_broken => Some(
             "the connection broke during the call: has the server ended? its log may say why; then try again",
         ),
         Code::Unimplemented => Some("`peregrine list` shows what the server says it has"),

@@ -11,6 +11,7 @@ use peregrine_core::deadline::{deadline_after, encode_timeout};
 use peregrine_core::{CallOptions, Format, MetadataMap, MethodDescriptor, MethodFormat, Request, Status};
 use tokio::time::Sleep;
 
+use crate::call_error::{CallFacts, explained};
 use crate::channel::Channel;
 use crate::connection::{
     CallDeadline, CallId, Fate, NewCall, Opener, Outgoing, RequestHead, SharedConnection, StartError, Timeout,
@@ -74,6 +75,11 @@ pub(super) struct Starts {
 }
 
 impl Starts {
+    /// The number of the next start, from 1.
+    fn next(self) -> u32 {
+        1 + self.missed + u32::from(self.was_refused)
+    }
+
     /// Whether a call that failed so is started again.
     pub(super) fn allow_another(&mut self, fate: Fate) -> bool {
         match fate {
@@ -115,7 +121,8 @@ impl<'a> Plan<'a> {
         if let Some(deadline) = &deadline
             && deadline.at <= deadline.started
         {
-            return Err(deadline.exceeded("the call was made"));
+            let status = deadline.exceeded("the call was made");
+            return Err(explained(status, facts(target_name(channel), 1, Some(deadline))));
         }
         let plan = Self {
             channel,
@@ -180,19 +187,33 @@ impl<'a> Plan<'a> {
             let connection = match self.channel.ready_connection() {
                 Some(connection) => connection,
                 // The usual call does not come here, so its future does not have to hold this one.
-                None => Box::pin(self.connection()).await?,
+                None => match Box::pin(self.connection()).await {
+                    Ok(connection) => connection,
+                    Err(status) => return Err(self.explain(status, target_name(self.channel))),
+                },
             };
             let mut opener = Opener::new(connection);
             match self.open(&mut opener, outgoing, is_complete).await {
                 Ok(id) => return Ok(Started { connection: opener.into_connection(), id }),
-                Err(StartError::Failed(status)) => return Err(status),
+                Err(StartError::Failed(status)) => {
+                    let peer = Arc::clone(opener.connection().name());
+                    return Err(self.explain(status, peer));
+                }
                 // The connection said goodbye since it was handed out (bug-reports 53).
                 Err(StartError::Gone(fate)) if self.starts_again(fate) => {}
                 Err(StartError::Gone(_)) => {
-                    return Err(Status::unavailable("the peer keeps closing new connections"));
+                    let status = Status::unavailable("the peer keeps closing new connections");
+                    let peer = Arc::clone(opener.connection().name());
+                    return Err(self.explain(status, peer));
                 }
             }
         }
+    }
+
+    /// A status that this side came to, with what is known of the call.
+    #[cold]
+    pub(super) fn explain(&self, status: Status, peer: Arc<str>) -> Status {
+        explained(status, facts(peer, self.starts.next(), self.deadline.as_ref()))
     }
 
     /// Whether a call that failed so is started again.
@@ -270,8 +291,13 @@ impl<'a> Plan<'a> {
             format: self.format.as_ref().map_or(Format::Proto, |format| format.format),
             metadata: &self.metadata,
         };
-        let call =
-            NewCall { head: &head, deadline: self.deadline, max_request: self.max_request(), is_complete };
+        let call = NewCall {
+            head: &head,
+            deadline: self.deadline,
+            max_request: self.max_request(),
+            is_complete,
+            attempt: self.starts.next(),
+        };
         opener.poll_start(cx, &call, outgoing)
     }
 
@@ -293,6 +319,15 @@ impl<'a> Plan<'a> {
         }
         Ok(Some(Timeout { text: encode_timeout(left), recurs: false }))
     }
+}
+
+fn facts(peer: Arc<str>, attempt: u32, deadline: Option<&CallDeadline>) -> CallFacts {
+    CallFacts { peer, attempt, elapsed: deadline.map(CallDeadline::elapsed) }
+}
+
+/// Whom a call was meant for that did not get as far as a connection.
+fn target_name(channel: &Channel) -> Arc<str> {
+    channel.target().to_string().into()
 }
 
 /// The earlier of a timeout that begins now and a deadline.

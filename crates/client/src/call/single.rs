@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
+use peregrine_core::metadata::SharedMetadata;
 use peregrine_core::stream::pipe;
 use peregrine_core::{
     Codec, DecodeLimits, MethodDescriptor, MethodFormat, Request, Response, Sender, Status, format,
@@ -19,7 +20,9 @@ use super::accompanied::{self, Way, is_accompanied};
 use super::plan::{Plan, Started};
 use super::pump::{Kept, Pump, RequestWatch, StreamedRequest};
 use crate::channel::Channel;
-use crate::connection::{Body, CallId, MessageTarget, NewSink, Outgoing, Reply, SharedConnection, metadata};
+use crate::connection::{
+    Body, CallId, MessageTarget, NewSink, Outgoing, Reply, SharedConnection, metadata, too_large_hint,
+};
 
 /// Calls a method with one request and one response.
 ///
@@ -67,7 +70,8 @@ where
         let mut pending = PendingReply::new(plan.start(&mut outgoing, true).await?);
         match (&mut pending).await {
             Reply::Received { head, body, trailers } => {
-                return decode::<C, B>(&pending.connection, format.as_deref(), body, head, trailers);
+                let decoded = decode::<C, B>(&pending.connection, format.as_deref(), body, head, trailers);
+                return decoded.map_err(|status| plan.explain(status, Arc::clone(pending.connection.name())));
             }
             Reply::Failed(failure) if plan.starts_again(failure.fate) => {}
             Reply::Failed(failure) => return Err(failure.status),
@@ -133,7 +137,8 @@ where
         watch = pump.take_watch();
         kept = match (reply, pump.take_kept()) {
             (Reply::Received { head, body, trailers }, _) => {
-                return decode::<C, B>(&pending.connection, format.as_deref(), body, head, trailers);
+                let decoded = decode::<C, B>(&pending.connection, format.as_deref(), body, head, trailers);
+                return decoded.map_err(|status| plan.explain(status, Arc::clone(pending.connection.name())));
             }
             (Reply::Failed(failure), Some(kept)) if plan.starts_again(failure.fate) => kept,
             (Reply::Failed(failure), _) => return Err(failure.status),
@@ -223,14 +228,14 @@ fn decode<C: Codec<B>, B>(
     trailers: Option<Arc<Head>>,
 ) -> Result<Response<B>, Status> {
     let transcode = format.map(|format| &*format.response);
-    let message = format::decode::<C, B>(body.finish()?, transcode, &DecodeLimits::default())?;
+    let payload = body.finish().map_err(too_large_hint)?;
+    let message = format::decode::<C, B>(payload, transcode, &DecodeLimits::default())?;
     connection.recycle(body);
     let mut response = Response::new(message);
-    if let Some(head) = head {
-        *response.metadata_mut() = metadata(&head)?;
-    }
-    if let Some(trailers) = trailers {
-        *response.trailers_mut() = metadata(&trailers)?;
+    if head.is_some() || trailers.is_some() {
+        let shared =
+            |head: Option<Arc<Head>>| head.map_or_else(|| Ok(SharedMetadata::new()), |head| metadata(&head));
+        response.share_metadata(shared(head)?, shared(trailers)?);
     }
     Ok(response)
 }

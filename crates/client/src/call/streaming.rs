@@ -22,7 +22,9 @@ use super::plan::{Plan, Started};
 use super::pump::{RequestWatch, StreamedRequest};
 use super::replay::ServerStreamingReplay;
 use crate::channel::Channel;
-use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, Replay, SharedConnection, StreamSink};
+use crate::connection::{
+    CallId, MessageTarget, NewSink, Outgoing, Replay, SharedConnection, StreamSink, too_large_hint,
+};
 
 /// Calls a method with one request and a stream of responses.
 ///
@@ -203,6 +205,14 @@ impl InboxOwner for StreamCall {
         let place = self.lock().clone();
         if let Some((connection, id)) = place {
             connection.grant_credit(id);
+        }
+    }
+
+    fn explain(&self, status: Status) -> Status {
+        let place = self.lock().clone();
+        match place {
+            Some((connection, id)) => connection.explain(id, too_large_hint(status)),
+            None => status,
         }
     }
 

@@ -302,7 +302,8 @@ impl Attempt {
     fn observed(&self, peer: PeerAddr) -> Observed {
         // Without a channel nobody counts on.
         let opened = self.subchannel.upgrade().map_or(0, |all| all.opened.fetch_add(1, Ordering::Relaxed));
-        Observed::new(self.config.observer.clone(), ConnectionInfo::new(Side::Client, opened + 1, peer))
+        let info = ConnectionInfo::new(Side::Client, opened + 1, peer);
+        Observed::new(self.config.observer.clone(), info, &self.config.target)
     }
 
     fn report_failure(&mut self, error: Error) {

@@ -11,6 +11,7 @@ use peregrine_core::message::UnaryBody;
 use peregrine_http2::{Head, StreamKey};
 
 use super::response::{self, Fate, Stage};
+use crate::call_error::hinted;
 
 /// A call between its start and the moment its caller has all of it.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Call {
     pub(super) stream: StreamKey,
     pub(super) stage: Stage,
     pub(super) deadline: Option<CallDeadline>,
+    /// Starts of the call, this one included.
+    pub(super) attempt: u32,
     /// How often the driver had written when the call was started: if it has not written since, the peer has
     /// seen nothing of the call.
     pub(super) writes_at_start: u64,
@@ -113,7 +116,18 @@ impl CallDeadline {
             let waited = rounded(self.waited);
             message = format!("{message}; {waited:?} of it went by before there was a connection");
         }
-        Status::deadline_exceeded(message)
+        let hint = if self.waited * 2 > limit {
+            "most of the time went by before there was a connection: is this the right address, and is the server up?"
+        } else {
+            "give the call more time, or find out what the server waits for"
+        };
+        hinted(Status::deadline_exceeded(message), hint)
+    }
+
+    /// Since the call was made.
+    pub(crate) fn elapsed(&self) -> Duration {
+        // The runtime's clock, so that tests can hold it.
+        rounded(tokio::time::Instant::now().into_std().saturating_duration_since(self.started))
     }
 }
 

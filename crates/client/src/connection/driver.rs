@@ -104,7 +104,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
             Ok(()) => Closed::Finished,
             Err(closed) => closed,
         };
-        self.close(&lost(&closed).with_peer(self.shared.peer()), &closed);
+        self.close(&lost(&closed).with_shared_peer(Arc::clone(self.shared.name())), &closed);
         closed
     }
 
@@ -312,7 +312,7 @@ impl<IO> Drop for Driver<IO> {
     fn drop(&mut self) {
         if !self.is_closed {
             let error = Error::new(Phase::Call, "the runtime that drove the connection has ended");
-            self.close(&error.with_peer(self.shared.peer()), &Closed::Finished);
+            self.close(&error.with_shared_peer(Arc::clone(self.shared.name())), &Closed::Finished);
         }
     }
 }

@@ -3,12 +3,13 @@
 //! Made under the connection's lock, for one message. For the only message of a call it opens the stream too, but
 //! not before the size of the message is known to be within the limit: a call that fails here sends nothing.
 
-use peregrine_core::codec::{EncodeError, EncodeTarget};
+use peregrine_core::codec::{EncodeError, EncodeErrorKind, EncodeTarget};
 use peregrine_core::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
 use peregrine_core::{Code, Status};
 use peregrine_http2::{Connection, DataWrite, OpenError, StreamError, StreamKey};
 
 use super::request_head::{HeadBlocks, RequestHead};
+use crate::call_error::hinted;
 
 /// The [`EncodeTarget`] of the client.
 #[derive(Debug)]
@@ -102,7 +103,7 @@ impl<'c> MessageTarget<'c> {
     ) -> (Option<StreamKey>, Result<(), WriteError>) {
         let result = match (self.stage, encoded) {
             (Stage::Refused(refusal), _) => Err(refusal.into()),
-            (_, Err(error)) => Err(WriteError::Failed(error.into())),
+            (_, Err(error)) => Err(WriteError::Failed(not_encoded(error))),
             (Stage::Writing(write), Ok(())) => write.commit().map_err(|error| Refusal::Stream(error).into()),
             (Stage::Ready { .. }, Ok(())) => Ok(()),
             (Stage::Unopened { .. } | Stage::Spent, Ok(())) => {
@@ -110,6 +111,15 @@ impl<'c> MessageTarget<'c> {
             }
         };
         (self.stream, result)
+    }
+}
+
+/// The status of a message that cannot be sent.
+#[cold]
+fn not_encoded(error: EncodeError) -> Status {
+    match error.kind() {
+        EncodeErrorKind::TooLarge { .. } => hinted(error.into(), "allow more with Request::max_request_size"),
+        _ => error.into(),
     }
 }
 
@@ -150,7 +160,8 @@ impl From<Refusal> for WriteError {
             Refusal::Open(OpenError::GoingAway | OpenError::IdsExhausted) => Self::Gone,
             // wire-rules 27 as settled: both numbers, locally, no retry.
             Refusal::Open(error @ OpenError::HeaderListTooLarge { .. }) => {
-                Self::Failed(Status::resource_exhausted(error.to_string()).with_source(error))
+                let status = Status::resource_exhausted(error.to_string()).with_source(error);
+                Self::Failed(hinted(status, "send less metadata, or let the server allow more"))
             }
             Refusal::Open(error) => Self::Failed(Status::internal(error.to_string()).with_source(error)),
             Refusal::Stream(StreamError::LengthMismatch { announced, written }) => {

@@ -53,10 +53,11 @@ use self::message_target::WriteError;
 pub(crate) use self::observed::Observed;
 pub(crate) use self::request_head::{RequestHead, Timeout};
 use self::response::End;
-pub(crate) use self::response::Fate;
+pub(crate) use self::response::{Fate, too_large_hint};
 pub(crate) use self::response_head::metadata;
 use self::state::State;
 use self::stream_queue::Ticket;
+use crate::call_error::{CallFacts, explained};
 use crate::channel::keepalive::KeepaliveTime;
 
 /// A connection as its calls and its driver share it.
@@ -99,6 +100,8 @@ pub(crate) struct NewCall<'a> {
     pub(crate) max_request: usize,
     /// Whether the request is complete once started: one message, written at the start.
     pub(crate) is_complete: bool,
+    /// Starts of the call, this one included.
+    pub(crate) attempt: u32,
 }
 
 /// The call shape's part in a start. Called under the connection's lock.
@@ -124,7 +127,7 @@ impl SharedConnection {
     ) -> Arc<Self> {
         let engine = Connection::new(Role::Client, config, now);
         Arc::new(Self {
-            state: Mutex::new(State::new(engine, keepalive)),
+            state: Mutex::new(State::new(engine, keepalive, Arc::clone(&observed.name))),
             accepts_calls: AtomicBool::new(true),
             observed,
             runtime,
@@ -138,6 +141,11 @@ impl SharedConnection {
     /// Whether a new call may be tried here.
     pub(crate) fn accepts_calls(&self) -> bool {
         self.accepts_calls.load(Ordering::Acquire)
+    }
+
+    /// The peer as errors name it.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.observed.name
     }
 
     pub(crate) fn peer(&self) -> &PeerAddr {
@@ -188,6 +196,15 @@ impl SharedConnection {
         state.end_call(id, End::failed(status, ErrorCode::CANCEL), &mut effects);
         wake_driver(state);
         effects.run();
+    }
+
+    /// A status that the reader of a response stream came to, with what is known of its call.
+    #[cold]
+    pub(crate) fn explain(&self, id: CallId, status: Status) -> Status {
+        let facts = self.lock().facts(id);
+        // Of a call that has ended nothing is known any more but whom it was made to.
+        let ended = || CallFacts { peer: Arc::clone(self.name()), attempt: 0, elapsed: None };
+        explained(status, facts.unwrap_or_else(ended))
     }
 
     /// A reader of a response stream has taken messages: gives the peer window for more.
@@ -281,6 +298,10 @@ pub(crate) struct Opener {
 impl Opener {
     pub(crate) fn new(connection: Arc<SharedConnection>) -> Self {
         Self { connection, ticket: None }
+    }
+
+    pub(crate) fn connection(&self) -> &SharedConnection {
+        &self.connection
     }
 
     /// The connection, once the call is started.

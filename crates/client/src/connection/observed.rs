@@ -3,26 +3,34 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use peregrine_core::Observe;
 use peregrine_core::observe::{ConnectionEvent, ConnectionInfo, EndedBy, LimitHit, Side};
+use peregrine_core::{Observe, PeerAddr};
 use peregrine_transport::driver::Closed;
+use peregrine_transport::net::Target;
 
 /// A connection as its observer knows it.
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(super) info: ConnectionInfo,
+    /// The peer as errors name it: its address, or the channel's target where that is not known.
+    pub(super) name: Arc<str>,
     observer: Option<Arc<dyn Observe>>,
 }
 
 impl Observed {
-    pub(crate) fn new(observer: Option<Arc<dyn Observe>>, info: ConnectionInfo) -> Self {
-        Self { info, observer }
+    pub(crate) fn new(observer: Option<Arc<dyn Observe>>, info: ConnectionInfo, target: &Target) -> Self {
+        let name = match &info.peer {
+            PeerAddr::Unknown => target.to_string().into(),
+            peer => peer.to_string().into(),
+        };
+        Self { info, name, observer }
     }
 
     /// A connection that nobody hears of.
     #[cfg(test)]
     pub(crate) fn by_nobody() -> Self {
-        Self::new(None, ConnectionInfo::new(Side::Client, 1, peregrine_core::PeerAddr::Unknown))
+        let info = ConnectionInfo::new(Side::Client, 1, PeerAddr::Unknown);
+        Self { info, name: "nobody".into(), observer: None }
     }
 
     /// Whether somebody listens.

@@ -44,8 +44,7 @@ impl RequestHead<'_> {
             let block = blocks.block(self.path, self.timeout.map(|timeout| timeout.text), self.format);
             return engine.open_cached(block, || self.fixed_fields(), false);
         }
-        let mut scratch = Vec::new();
-        let metadata = self.metadata.wire_fields(&mut scratch).map(|field| Field {
+        let metadata = self.metadata.wire_fields(blocks.scratch()).map(|field| Field {
             name: field.name,
             value: field.value,
             sensitive: field.sensitive,
@@ -81,6 +80,8 @@ pub(super) struct HeadBlocks {
     entries: Vec<Entry>,
     /// Where the last call found its block: most clients call a few methods over and over.
     last: usize,
+    /// Takes what metadata needs encoded, call after call (wire-rules H1).
+    scratch: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -101,6 +102,16 @@ impl Entry {
 const KEPT: usize = 32;
 
 impl HeadBlocks {
+    /// The buffer for what needs encoding, unless an unusually large block has left it unusually large.
+    fn scratch(&mut self) -> &mut Vec<u8> {
+        const KEPT: usize = 16 * 1024;
+
+        if self.scratch.capacity() > KEPT {
+            self.scratch = Vec::new();
+        }
+        &mut self.scratch
+    }
+
     fn block(&mut self, path: &str, timeout: Option<TimeoutText>, format: Format) -> &mut CachedBlock {
         if !self.entries.get(self.last).is_some_and(|entry| entry.is_for(path, timeout, format)) {
             self.last = self.find_or_insert(path, timeout, format);

@@ -19,6 +19,7 @@ use peregrine_core::{Code, Format, Status};
 use peregrine_http2::{ErrorCode, Head};
 
 use super::response_head::{self, ResponseHead};
+use crate::call_error::hinted;
 
 /// Bytes of a page that is not gRPC shown in the status message (57).
 const PAGE_LIMIT: usize = 1024;
@@ -161,7 +162,7 @@ impl Stage {
                 let credit = match sink {
                     Sink::Single { body, .. } => {
                         if let Err(status) = body.push(data) {
-                            return (fail(status, ErrorCode::CANCEL), 0);
+                            return (fail(too_large_hint(status), ErrorCode::CANCEL), 0);
                         }
                         data.len()
                     }
@@ -241,7 +242,19 @@ impl Page {
             message += ": ";
             message += body.trim();
         }
-        status.with_message(message)
+        hinted(
+            status.with_message(message),
+            "not the gRPC server answered but a web server or a proxy before it: check the port, and that the proxy \
+             passes gRPC on",
+        )
+    }
+}
+
+/// A message over the limit says both numbers; this says whose limit it is.
+pub(crate) fn too_large_hint(status: Status) -> Status {
+    match status.code() {
+        Code::ResourceExhausted => hinted(status, "allow more with Request::max_response_size"),
+        _ => status,
     }
 }
 

@@ -3,10 +3,12 @@
 //! The engine's memo hands the same [`Head`] to every call that received the same bytes, so the facts below are kept
 //! with it: most responses of a connection cost no look at a header field at all.
 
+use std::sync::{Arc, OnceLock};
+
 use peregrine_core::Format;
 use peregrine_core::content_type::{self, ContentType};
 use peregrine_core::message::Encoding;
-use peregrine_core::metadata::{InvalidMetadata, MetadataMap, is_reserved_on_receipt};
+use peregrine_core::metadata::{InvalidMetadata, MetadataMap, SharedMetadata, is_reserved_on_receipt};
 use peregrine_core::status::{Code, Status, StatusFields};
 use peregrine_http2::Head;
 
@@ -24,6 +26,8 @@ pub(super) struct ResponseHead {
     /// Fields that are the user's, and the bytes of their names and values: enough to size a map once (H1).
     user_fields: usize,
     user_bytes: usize,
+    /// The user's fields, once somebody has asked for them; `None` if one cannot be read.
+    metadata: OnceLock<Option<Arc<MetadataMap>>>,
 }
 
 impl ResponseHead {
@@ -40,6 +44,7 @@ impl ResponseHead {
             encoding: Ok(Encoding::Identity),
             user_fields: 0,
             user_bytes: 0,
+            metadata: OnceLock::new(),
         };
         let mut status = StatusFields::default();
         for field in head.fields() {
@@ -76,15 +81,22 @@ impl ResponseHead {
     }
 }
 
-/// The user's fields of `head` as metadata.
+/// The user's fields of `head` as metadata, shared with the other calls that received the same block (wire-rules H1).
 ///
 /// # Errors
 /// INTERNAL for a `-bin` field that is not base64 (wire-rules 25).
-pub(crate) fn metadata(head: &Head) -> Result<MetadataMap, Status> {
+pub(crate) fn metadata(head: &Head) -> Result<SharedMetadata, Status> {
     let facts = ResponseHead::of(head);
     if facts.user_fields == 0 {
-        return Ok(MetadataMap::new());
+        return Ok(SharedMetadata::new());
     }
+    match facts.metadata.get_or_init(|| read(head, facts).ok().map(Arc::new)) {
+        Some(metadata) => Ok(Arc::clone(metadata).into()),
+        None => read(head, facts).map(SharedMetadata::from),
+    }
+}
+
+fn read(head: &Head, facts: &ResponseHead) -> Result<MetadataMap, Status> {
     let mut metadata = MetadataMap::with_capacity(facts.user_fields, facts.user_bytes);
     for field in head.fields() {
         metadata.push_wire(field.name, field.value, field.sensitive).map_err(|error| broken(&error))?;
@@ -95,7 +107,7 @@ pub(crate) fn metadata(head: &Head) -> Result<MetadataMap, Status> {
 /// The status that `head`, which has a `grpc-status`, stands for, with the metadata beside it.
 pub(super) fn status(head: &Head) -> Status {
     let metadata = match metadata(head) {
-        Ok(metadata) => metadata,
+        Ok(metadata) => metadata.into_own(),
         Err(status) => return status,
     };
     let mut fields = StatusFields::default();

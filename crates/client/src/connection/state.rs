@@ -5,7 +5,8 @@ use std::task::{Poll, Waker};
 use std::time::Instant;
 
 use peregrine_core::message::Encoding;
-use peregrine_core::{Error, MetadataMap, Status};
+use peregrine_core::metadata::SharedMetadata;
+use peregrine_core::{Error, Status};
 use peregrine_http2::{Connection, ErrorCode, Event, Initiator, StreamId, StreamKey};
 
 use super::call::{Body, Call, CallFailure, NewSink, Reply, SingleSink, Sink, StreamSink};
@@ -17,6 +18,7 @@ use super::response::{self, End, Fate, Stage, Step};
 use super::response_head;
 use super::stream_queue::StreamQueue;
 use super::{NewCall, Writable};
+use crate::call_error::{CallFacts, explained, hinted};
 use crate::channel::keepalive::KeepaliveTime;
 use crate::error;
 
@@ -40,6 +42,8 @@ pub(super) struct State {
     go_away: Option<GoAway>,
     /// The peer has begun to answer a call.
     has_answered: bool,
+    /// The peer as errors name it.
+    name: Arc<str>,
     /// Of the whole channel: told when the peer has had too many PINGs.
     keepalive: Arc<KeepaliveTime>,
 }
@@ -61,7 +65,7 @@ const TOO_MANY_PINGS: &[u8] = b"too_many_pings";
 const DEBUG_SHOWN: usize = 200;
 
 impl State {
-    pub(super) fn new(engine: Connection, keepalive: Arc<KeepaliveTime>) -> Self {
+    pub(super) fn new(engine: Connection, keepalive: Arc<KeepaliveTime>, name: Arc<str>) -> Self {
         Self {
             engine,
             blocks: HeadBlocks::default(),
@@ -74,6 +78,7 @@ impl State {
             spare: Vec::new(),
             go_away: None,
             has_answered: false,
+            name,
             keepalive,
         }
     }
@@ -95,6 +100,7 @@ impl State {
             stream,
             stage: Stage::Head(call.head.format),
             deadline: call.deadline,
+            attempt: call.attempt,
             writes_at_start: self.writes,
             pump: None,
             sink: self.make_sink(sink, waker),
@@ -208,13 +214,21 @@ impl State {
             }
             Event::HeadersTooLarge { stream, size, limit, .. } => {
                 let message = format!("the response has a header list of {size} bytes, the limit is {limit}");
-                let end = End::failed(Status::resource_exhausted(message), ErrorCode::INTERNAL_ERROR);
+                let status = hinted(
+                    Status::resource_exhausted(message),
+                    "allow more with ChannelBuilder::max_header_list_size",
+                );
+                let end = End::failed(status, ErrorCode::INTERNAL_ERROR);
                 self.end_stream_call(stream, end, effects);
             }
             Event::Reset { stream, code, initiator } => self.on_reset(stream, code, initiator, now, effects),
             Event::Refused { stream } => {
                 let words = self.go_away.as_ref().map(GoAway::describe).unwrap_or_default();
                 let status = Status::unavailable(format!("the peer did not process the call; {words}"));
+                let status = match &self.go_away {
+                    Some(go_away) => hinted(status, go_away.hint()),
+                    None => status,
+                };
                 self.end_stream_call(stream, End::unprocessed(status, self.missed()), effects);
             }
             Event::Writable { stream } => {
@@ -286,7 +300,7 @@ impl State {
     pub(super) fn on_closed(&mut self, error: &Error, effects: &mut Effects) -> bool {
         let mut any_unseen = false;
         let error = match &self.go_away {
-            Some(go_away) => error::after_go_away(error, &go_away.describe()),
+            Some(go_away) => error::after_go_away(error, &go_away.describe()).with_hint(go_away.hint()),
             None => error.clone(),
         };
         for id in self.calls.attached() {
@@ -397,8 +411,24 @@ impl State {
         self.end_call(id, End::failed(status, code), effects);
     }
 
+    /// What an error tells of a call beside its status.
+    pub(super) fn facts(&self, id: CallId) -> Option<CallFacts> {
+        let call = self.calls.get(id)?;
+        Some(CallFacts {
+            peer: Arc::clone(&self.name),
+            attempt: call.attempt,
+            elapsed: call.deadline.map(|deadline| deadline.elapsed()),
+        })
+    }
+
     /// Hands the end of a call to whoever waits for it.
-    fn settle(&mut self, id: CallId, end: End, effects: &mut Effects) {
+    fn settle(&mut self, id: CallId, mut end: End, effects: &mut Effects) {
+        if let Err(status) = end.result {
+            end.result = Err(match self.facts(id) {
+                Some(facts) => explained(status, facts),
+                None => status,
+            });
+        }
         let Some(call) = self.calls.get_mut(id) else { return };
         let stream = call.stream;
         effects.wake(call.pump.take());
@@ -417,6 +447,14 @@ impl State {
 }
 
 impl GoAway {
+    fn hint(&self) -> &'static str {
+        if self.code == ErrorCode::ENHANCE_YOUR_CALM {
+            "the server has had too much of this client, its words say of what: wait, then send less at a time"
+        } else {
+            "the server is ending or restarting: make the call again"
+        }
+    }
+
     fn describe(&self) -> String {
         if self.debug.is_empty() {
             format!("it sent GOAWAY with {}", self.code)
@@ -439,7 +477,7 @@ fn settle_stream(sink: StreamSink, end: End, effects: &mut Effects) {
         }
         (Ok(trailers), replay) => {
             effects.drop_later(replay);
-            match trailers.as_deref().map_or_else(|| Ok(MetadataMap::new()), response_head::metadata) {
+            match trailers.as_deref().map_or_else(|| Ok(SharedMetadata::new()), response_head::metadata) {
                 Ok(trailers) => inbox.finish_with_trailers(trailers),
                 Err(status) => inbox.finish(Some(status)),
             }

@@ -3,6 +3,7 @@
 
 mod broken_connections;
 mod broken_streams;
+mod call_errors;
 mod compression;
 mod connections;
 mod floods;

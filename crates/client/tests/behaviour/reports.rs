@@ -200,6 +200,51 @@ fn bug_81_a_message_of_the_largest_size_passes_and_one_more_does_not() {
 }
 
 #[test]
+fn bug_69_70_binary_values_and_details_are_read_padded_and_not() {
+    // wire-rules 23, 61: one, two and three bytes.
+    for (text, bytes) in
+        [("AQ", &[1][..]), ("AQ==", &[1]), ("AQI", &[1, 2]), ("AQI=", &[1, 2]), ("AQID", &[1, 2, 3])]
+    {
+        let status = answered(async |server, stream| {
+            let fields = [("grpc-status", "9"), ("grpc-status-details-bin", text), ("k-bin", text)];
+            server.trailers_only(stream, &fields).await;
+        })
+        .unwrap_err();
+        assert_eq!(status.details()[..], *bytes, "{text}");
+        assert_eq!(status.metadata().get_bin("k-bin"), Some(bytes), "{text}");
+    }
+}
+
+#[test]
+fn bug_72_73_any_status_text_is_read_and_never_costs_the_code() {
+    // wire-rules 58 to 60, D4
+    let texts: [(&[u8], &str); 9] = [
+        (b"100%25 a%2541", "100% a%41"),
+        (b"caf%C3%A9", "caf\u{e9}"),
+        (b"caf%c3%a9", "caf\u{e9}"),
+        (b"%zz", "%zz"),
+        (b"%", "%"),
+        (b"%4", "%4"),
+        (b"caf\xc3\xa9", "caf\u{e9}"),
+        (b"a%FFb", "a\u{fffd}b"),
+        (b"a\xffb", "a\u{fffd}b"),
+    ];
+    for (text, expected) in texts {
+        let status = answered(async |server, stream| {
+            let head: [(&str, &[u8]); 4] = [
+                (":status", b"200"),
+                ("content-type", b"application/grpc"),
+                ("grpc-status", b"9"),
+                ("grpc-message", text),
+            ];
+            server.headers(stream, &head, true).await;
+        })
+        .unwrap_err();
+        assert_eq!((status.code(), status.message()), (Code::FailedPrecondition, expected));
+    }
+}
+
+#[test]
 fn bug_43_cancelled_streams_leave_nothing_behind() {
     virtual_time(async {
         let (channel, mut server) = connected().await;

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use crate::message::{Deframer, Encoding};
-use crate::metadata::MetadataMap;
+use crate::metadata::SharedMetadata;
 use crate::status::Status;
 
 /// Who feeds an inbox: the connection.
@@ -31,6 +31,11 @@ pub trait InboxOwner: Send + Sync {
 
     /// Nobody will read this call's messages any more, and its end has not come yet.
     fn dropped(&self, call: u64);
+
+    /// A status that the reader came to by itself, with what is known of the call beside it.
+    fn explain(&self, status: Status) -> Status {
+        status
+    }
 }
 
 /// Settings of an inbox.
@@ -60,7 +65,7 @@ pub struct SharedInbox {
 struct Inbox {
     /// Bytes the reader has not fetched yet.
     arrived: Deframer,
-    headers: Option<MetadataMap>,
+    headers: Option<SharedMetadata>,
     end: Option<End>,
     /// The reader is gone; bytes are dropped.
     abandoned: bool,
@@ -72,7 +77,7 @@ struct Inbox {
 #[derive(Debug)]
 pub(crate) enum End {
     /// In good order.
-    Clean(MetadataMap),
+    Clean(SharedMetadata),
     /// With this status.
     Failed(Status),
 }
@@ -144,7 +149,8 @@ impl SharedInbox {
     }
 
     /// Driver, client side: the response headers came.
-    pub fn set_headers(&self, headers: MetadataMap) {
+    pub fn set_headers(&self, headers: impl Into<SharedMetadata>) {
+        let headers = headers.into();
         let mut inbox = self.lock();
         inbox.headers = Some(headers);
         let waker = inbox.waker.take();
@@ -161,12 +167,12 @@ impl SharedInbox {
     /// is not complete then is INTERNAL (wire-rules 45); a status is delivered
     /// after the messages that are complete. Only the first end counts.
     pub fn finish(&self, status: Option<Status>) {
-        self.end(status.map_or_else(|| End::Clean(MetadataMap::new()), End::Failed));
+        self.end(status.map_or_else(|| End::Clean(SharedMetadata::new()), End::Failed));
     }
 
     /// Driver, client side: as [`finish`](Self::finish) with success and these trailers.
-    pub fn finish_with_trailers(&self, trailers: MetadataMap) {
-        self.end(End::Clean(trailers));
+    pub fn finish_with_trailers(&self, trailers: impl Into<SharedMetadata>) {
+        self.end(End::Clean(trailers.into()));
     }
 
     /// Driver: bytes of receive window to give back, each reported once.
@@ -204,7 +210,7 @@ impl SharedInbox {
             Fetched::More
         } else if let Some(end) = inbox.end.take() {
             // The end stays told, so that nothing is pushed behind it.
-            inbox.end = Some(End::Clean(MetadataMap::new()));
+            inbox.end = Some(End::Clean(SharedMetadata::new()));
             Fetched::Ended(end)
         } else {
             if !local.unread().is_empty() {
@@ -229,7 +235,7 @@ impl SharedInbox {
 
     /// Reader: the headers, once; `Err` if the call ended without any, with
     /// the status if it failed. `None` to wait.
-    pub(crate) fn fetch_headers(&self, cx: &Context<'_>) -> Option<Result<MetadataMap, Option<Status>>> {
+    pub(crate) fn fetch_headers(&self, cx: &Context<'_>) -> Option<Result<SharedMetadata, Option<Status>>> {
         let mut inbox = self.lock();
         if let Some(headers) = inbox.headers.take() {
             return Some(Ok(headers));
@@ -245,8 +251,17 @@ impl SharedInbox {
     }
 
     /// Reader: the headers, if they came.
-    pub(crate) fn take_headers(&self) -> Option<MetadataMap> {
+    pub(crate) fn take_headers(&self) -> Option<SharedMetadata> {
         self.lock().headers.take()
+    }
+
+    /// Reader: a status that it came to by itself, with what the owner knows of the call.
+    #[cold]
+    pub(crate) fn explain(&self, status: Status) -> Status {
+        match &self.owner {
+            Some(owner) => owner.explain(status),
+            None => status,
+        }
     }
 
     /// Reader: will not read on. Tells the owner if the end has not come.

@@ -37,7 +37,6 @@ pub use crate::call::method::{
 };
 pub use crate::call::options::CallOptions;
 pub use crate::call::peer::PeerAddr;
-pub(crate) use crate::call::request::Metadata;
 pub use crate::call::request::{IntoRequest, IntoStreamingRequest, Request};
 pub use crate::call::response::Response;
 pub use crate::call::streaming::{DecodeFn, Streaming};

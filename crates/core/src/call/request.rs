@@ -11,7 +11,7 @@ use crate::call::{
     PeerIdentity,
 };
 use crate::format::Format;
-use crate::metadata::MetadataMap;
+use crate::metadata::{MetadataMap, SharedMetadata};
 
 /// A request message (or a stream of them) with metadata, deadline and peer.
 ///
@@ -20,59 +20,13 @@ use crate::metadata::MetadataMap;
 #[derive(Debug, Default)]
 pub struct Request<T> {
     message: T,
-    metadata: Metadata,
+    metadata: SharedMetadata,
     extensions: Extensions,
     context: CallContext,
     peer: PeerAddr,
     /// Only over mutual TLS.
     peer_identity: Option<Arc<PeerIdentity>>,
     options: CallOptions,
-}
-
-/// A request's metadata, which it may share with others until it changes it.
-#[derive(Debug)]
-pub(crate) enum Metadata {
-    Own(MetadataMap),
-    Shared(Arc<MetadataMap>),
-}
-
-impl Metadata {
-    pub(crate) fn get(&self) -> &MetadataMap {
-        match self {
-            Self::Own(metadata) => metadata,
-            Self::Shared(metadata) => metadata,
-        }
-    }
-
-    pub(crate) fn make_own(&mut self) -> &mut MetadataMap {
-        if let Self::Shared(shared) = self {
-            *self = Self::Own(MetadataMap::clone(shared));
-        }
-        match self {
-            Self::Own(metadata) => metadata,
-            Self::Shared(_) => unreachable!("made the request's own just above"),
-        }
-    }
-
-    fn into_own(self) -> MetadataMap {
-        match self {
-            Self::Own(metadata) => metadata,
-            Self::Shared(metadata) => Arc::unwrap_or_clone(metadata),
-        }
-    }
-
-    pub(crate) fn into_shared(self) -> Arc<MetadataMap> {
-        match self {
-            Self::Own(metadata) => Arc::new(metadata),
-            Self::Shared(metadata) => metadata,
-        }
-    }
-}
-
-impl Default for Metadata {
-    fn default() -> Self {
-        Self::Own(MetadataMap::new())
-    }
 }
 
 /// What can be sent as the one request message of a call.
@@ -95,7 +49,7 @@ impl<T> Request<T> {
     pub fn new(message: T) -> Self {
         Self {
             message,
-            metadata: Metadata::Own(MetadataMap::new()),
+            metadata: SharedMetadata::new(),
             extensions: Extensions::new(),
             context: CallContext::default(),
             peer: PeerAddr::Unknown,
@@ -126,18 +80,18 @@ impl<T> Request<T> {
 
     /// Metadata, sent as request headers.
     pub fn metadata(&self) -> &MetadataMap {
-        self.metadata.get()
+        &self.metadata
     }
 
     /// Metadata, to change.
     pub fn metadata_mut(&mut self) -> &mut MetadataMap {
-        self.metadata.make_own()
+        self.metadata.make_mut()
     }
 
     /// Metadata that many requests share; copied when this one changes it. Set by the server, whose callers repeat
     /// the same header block call after call.
     pub fn share_metadata(&mut self, metadata: Arc<MetadataMap>) {
-        self.metadata = Metadata::Shared(metadata);
+        self.metadata = metadata.into();
     }
 
     /// Values by type that stay inside the process.
@@ -215,11 +169,11 @@ impl<T> Request<T> {
         !self.extensions.is_empty() || self.context.cancellation.is_set()
     }
 
-    pub(crate) fn take_carried(&mut self) -> (Metadata, Extensions) {
+    pub(crate) fn take_carried(&mut self) -> (SharedMetadata, Extensions) {
         (std::mem::take(&mut self.metadata), std::mem::take(&mut self.extensions))
     }
 
-    pub(crate) fn restore_carried(&mut self, metadata: Metadata, extensions: Extensions) {
+    pub(crate) fn restore_carried(&mut self, metadata: SharedMetadata, extensions: Extensions) {
         self.metadata = metadata;
         self.extensions = extensions;
     }

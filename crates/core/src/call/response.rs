@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::call::Extensions;
-use crate::metadata::MetadataMap;
+use crate::metadata::{MetadataMap, SharedMetadata};
 
 /// A response message (or a stream of them) with initial and trailing metadata.
 ///
@@ -11,8 +11,8 @@ use crate::metadata::MetadataMap;
 #[derive(Debug, Default)]
 pub struct Response<T> {
     message: T,
-    metadata: MetadataMap,
-    trailers: MetadataMap,
+    metadata: SharedMetadata,
+    trailers: SharedMetadata,
     extensions: Extensions,
 }
 
@@ -21,8 +21,8 @@ impl<T> Response<T> {
     pub fn new(message: T) -> Self {
         Self {
             message,
-            metadata: MetadataMap::new(),
-            trailers: MetadataMap::new(),
+            metadata: SharedMetadata::new(),
+            trailers: SharedMetadata::new(),
             extensions: Extensions::new(),
         }
     }
@@ -34,7 +34,7 @@ impl<T> Response<T> {
 
     /// Message, initial metadata, trailing metadata and extensions.
     pub fn into_parts(self) -> (T, MetadataMap, MetadataMap, Extensions) {
-        (self.message, self.metadata, self.trailers, self.extensions)
+        (self.message, self.metadata.into_own(), self.trailers.into_own(), self.extensions)
     }
 
     /// The message.
@@ -54,7 +54,7 @@ impl<T> Response<T> {
 
     /// Initial metadata, to change.
     pub fn metadata_mut(&mut self) -> &mut MetadataMap {
-        &mut self.metadata
+        self.metadata.make_mut()
     }
 
     /// Trailing metadata, sent beside the status.
@@ -64,7 +64,14 @@ impl<T> Response<T> {
 
     /// Trailing metadata, to change.
     pub fn trailers_mut(&mut self) -> &mut MetadataMap {
-        &mut self.trailers
+        self.trailers.make_mut()
+    }
+
+    /// Initial and trailing metadata that other responses may share. Set by the client, whose servers repeat the same
+    /// header blocks call after call.
+    pub fn share_metadata(&mut self, metadata: SharedMetadata, trailers: SharedMetadata) {
+        self.metadata = metadata;
+        self.trailers = trailers;
     }
 
     /// Values by type that stay inside the process.

@@ -14,7 +14,7 @@ use crate::call::watch::StreamWatch;
 use crate::codec::{Codec, DecodeError, DecodeLimits, Payload};
 use crate::format::{Transcode, rewritten};
 use crate::message::{Deframer, truncated};
-use crate::metadata::MetadataMap;
+use crate::metadata::{MetadataMap, SharedMetadata};
 use crate::status::Status;
 
 /// How a [`Streaming`] decodes: a codec's `decode` as a plain function, so that
@@ -40,9 +40,9 @@ pub struct Streaming<T> {
     /// Bytes of the messages decoded, and how many of them the inbox knows of.
     taken: u64,
     reported: u64,
-    headers: Option<MetadataMap>,
+    headers: Option<SharedMetadata>,
     /// `Some` once the stream has ended.
-    trailers: Option<MetadataMap>,
+    trailers: Option<SharedMetadata>,
     /// Who looks on. The lock is never taken: it only lets hooks that must not be shared live here.
     watch: Option<Box<Mutex<Watch<T>>>>,
 }
@@ -137,7 +137,7 @@ impl<T> Streaming<T> {
     /// On a client: the trailing metadata, once the stream has ended, be it in
     /// an error (wire-rules 97).
     pub fn trailers(&self) -> Option<&MetadataMap> {
-        self.trailers.as_ref()
+        self.trailers.as_deref()
     }
 
     /// Decodes the next message that is whole in `local`.
@@ -167,7 +167,8 @@ impl<T> Streaming<T> {
                 self.report_taken();
                 Ok(message)
             }
-            Err(status) => Err(self.on_local_failure(status)),
+            // Explained while the inbox still belongs to a call.
+            Err(status) => Err(self.on_local_failure(self.inbox.explain(status))),
         })
     }
 
@@ -196,7 +197,7 @@ impl<T> Streaming<T> {
     /// The peer's bytes are wrong or too many, or nobody wants them: nothing after them can be read.
     fn on_local_failure(&mut self, status: Status) -> Status {
         self.keep_headers();
-        self.trailers = Some(MetadataMap::new());
+        self.trailers = Some(SharedMetadata::new());
         self.local.discard();
         self.inbox.abandon();
         match self.tell_end(Err(status)) {
@@ -206,9 +207,9 @@ impl<T> Streaming<T> {
     }
 
     /// What those who look on make of the end.
-    fn tell_end(&mut self, result: Result<MetadataMap, Status>) -> Result<MetadataMap, Status> {
+    fn tell_end(&mut self, result: Result<SharedMetadata, Status>) -> Result<SharedMetadata, Status> {
         match self.watch() {
-            Some(watch) => watch.watch.on_end(result),
+            Some(watch) => watch.watch.on_end(result.map(SharedMetadata::into_own)).map(SharedMetadata::from),
             None => result,
         }
     }
@@ -217,12 +218,12 @@ impl<T> Streaming<T> {
         self.keep_headers();
         let (kept, result) = match end {
             End::Clean(trailers) if self.local.unread().is_empty() => (None, Ok(trailers)),
-            End::Clean(trailers) => (Some(trailers), Err(truncated())),
+            End::Clean(trailers) => (Some(trailers), Err(self.inbox.explain(truncated()))),
             End::Failed(status) => (None, Err(status)),
         };
         let (trailers, failure) = match self.tell_end(result) {
             Ok(trailers) => (trailers, None),
-            Err(status) => (kept.unwrap_or_else(|| status.metadata().clone()), Some(status)),
+            Err(status) => (kept.unwrap_or_else(|| status.metadata().clone().into()), Some(status)),
         };
         self.trailers = Some(trailers);
         self.local.discard();

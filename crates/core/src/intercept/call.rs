@@ -8,10 +8,8 @@ use bytes::Bytes;
 
 use super::end::{CallEnd, EndHooks};
 use super::message::{Message, MessageHooks};
-use crate::call::{
-    CallOptions, Extensions, Metadata, MethodDescriptor, PeerAddr, PeerIdentity, Request, Response,
-};
-use crate::metadata::MetadataMap;
+use crate::call::{CallOptions, Extensions, MethodDescriptor, PeerAddr, PeerIdentity, Request, Response};
+use crate::metadata::{MetadataMap, SharedMetadata};
 use crate::observe::Side;
 use crate::status::Status;
 
@@ -26,7 +24,7 @@ pub struct InterceptedCall<'m> {
 /// What comes out of an [`InterceptedCall`]. For the server and the client.
 #[derive(Debug, Default)]
 pub struct Intercepted {
-    pub(super) metadata: Metadata,
+    pub(super) metadata: SharedMetadata,
     /// Values by type, for the handler or from the caller.
     pub extensions: Extensions,
     /// When the call is over.
@@ -60,7 +58,7 @@ impl<'m> InterceptedCall<'m> {
         peer: PeerAddr,
         is_secure: bool,
     ) -> Self {
-        let metadata = Metadata::Shared(metadata);
+        let metadata = SharedMetadata::from(metadata);
         let parts = Intercepted { metadata, deadline, peer, ..Intercepted::default() };
         Self { side: Side::Server, method, is_secure, parts }
     }
@@ -114,12 +112,12 @@ impl<'m> InterceptedCall<'m> {
 
     /// The request's metadata.
     pub fn metadata(&self) -> &MetadataMap {
-        self.parts.metadata.get()
+        &self.parts.metadata
     }
 
     /// The request's metadata, to change: what the handler sees, or what is sent.
     pub fn metadata_mut(&mut self) -> &mut MetadataMap {
-        self.parts.metadata.make_own()
+        self.parts.metadata.make_mut()
     }
 
     /// Values by type that the handler's request will have, or the caller's has.

@@ -8,6 +8,7 @@
 mod check;
 mod invalid;
 mod reserved;
+mod shared;
 mod wire;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use std::ops::Range;
 
 pub use crate::metadata::invalid::{InvalidMetadata, InvalidMetadataReason};
 pub use crate::metadata::reserved::{is_reserved_on_receipt, is_reserved_on_send};
+pub use crate::metadata::shared::SharedMetadata;
 pub use crate::metadata::wire::{WireField, WireFields};
 pub(crate) use crate::metadata::wire::{append_base64, base64_len, decode_base64};
 

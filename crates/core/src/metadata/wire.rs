@@ -191,7 +191,7 @@ mod tests {
         map.get_all("k-bin").map(|value| value.as_bytes()).collect()
     }
 
-    // wire-rules 23
+    // wire-rules 23, bug-reports 69, 70
     #[test]
     fn binary_values_are_read_padded_and_unpadded_and_sent_unpadded() {
         let map = received(&[("k-bin", b"AQ=="), ("k-bin", b"AQ"), ("k-bin", b"AQI="), ("k-bin", b"AQID")]);

@@ -137,6 +137,15 @@ impl Status {
         self
     }
 
+    /// Puts what is known of the call above the cause: `call` becomes the source of this status, and what was its
+    /// source the source of `call`. Done by the client.
+    #[must_use]
+    pub fn in_call(mut self, call: crate::Error) -> Self {
+        let cause = self.inner.source.take();
+        self.inner.source = Some(Arc::new(call.with_shared_source(cause)));
+        self
+    }
+
     /// The status a handler's error stands for: itself, but INTERNAL if it
     /// says OK, which no error can (wire-rules E1).
     #[must_use]
@@ -323,6 +332,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_of_a_call_stands_between_its_status_and_the_cause() {
+        let call = crate::Error::new(crate::Phase::Call, "")
+            .with_shared_peer("[::1]:9".into())
+            .with_attempt(2)
+            .with_elapsed(std::time::Duration::from_millis(150))
+            .with_hint("try again");
+        let status = Status::data_loss("no more").with_source(std::io::Error::other("disk is gone"));
+        assert_eq!(
+            format!("{:?}", status.in_call(call)),
+            "DATA_LOSS: no more\n  peer: [::1]:9\n  phase: call\n  attempt: 2\n  after: 150.0ms\n  \
+             caused by: disk is gone\n  next step: try again"
+        );
+    }
+
+    #[test]
     fn the_documented_errors_convert() {
         let cases: [(Status, Code); 8] = [
             (crate::Error::new(crate::Phase::Config, "x").into(), Code::Internal),
@@ -339,6 +363,26 @@ mod tests {
             assert!(!status.message().is_empty());
             assert!(status.source().is_some(), "the cause is kept");
         }
+    }
+
+    // wire-rules 64, E1
+    #[test]
+    fn an_error_of_any_type_is_unknown_unless_it_is_known() {
+        let io = || std::io::Error::other("disk is full");
+        let cases: [(Box<dyn Error + Send + Sync>, Code, &str); 6] = [
+            (Box::new(Status::not_found("gone")), Code::NotFound, "gone"),
+            (Box::new(crate::Error::from(Status::aborted("again"))), Code::Aborted, "again"),
+            (Box::new(DecodeError::new("x")), Code::Internal, "message cannot be decoded: x"),
+            (Box::new(EncodeError::closed()), Code::Cancelled, "call has ended, nothing more can be sent"),
+            (Box::new(io()), Code::Unknown, "disk is full"),
+            ("words".into(), Code::Unknown, "words"),
+        ];
+        for (error, code, message) in cases {
+            let status = Status::from_error(error);
+            assert_eq!((status.code(), status.message()), (code, message));
+        }
+        let status = Status::from_error(io());
+        assert!(status.source().is_some_and(|source| source.is::<std::io::Error>()));
     }
 
     // wire-rules 44: both numbers.

@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(encode("  "), "%20%20");
     }
 
-    // wire-rules 59
+    // wire-rules 59, bug-reports 73
     #[test]
     fn broken_sequences_stay_literal() {
         let cases: [(&[u8], &str); 8] = [
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(decode(b"%F0%9F%98%FF"), "\u{fffd}\u{fffd}");
     }
 
-    // wire-rules 60: the interop suite's special_status_message and more.
+    // wire-rules 60, bug-reports 72: the interop suite's special_status_message and more.
     #[test]
     fn messages_round_trip() {
         let special = "\t\ntest with whitespace\r\nand Unicode BMP \u{263a} and non-BMP \u{1f608}\t\n";

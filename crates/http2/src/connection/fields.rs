@@ -5,7 +5,7 @@
 //! send them in metadata (wire-rules 22).
 
 use crate::head::{Pseudo, parse_status};
-use crate::memo::BlockKind;
+use crate::memo::{BlockKind, Room};
 use crate::{Field, Head};
 
 /// Builds a [`Head`] from the fields of one block.
@@ -36,11 +36,11 @@ pub(super) enum Built {
 }
 
 impl HeadBuilder {
-    /// For a block of `block_len` encoded octets.
-    pub(super) fn new(kind: BlockKind, limit: usize, block_len: usize) -> Self {
+    /// For a block that is expected to decode to so many fields and octets.
+    pub(super) fn new(kind: BlockKind, limit: usize, expected: Room) -> Self {
         HeadBuilder {
             kind,
-            head: Head::with_capacity(FIELDS_GUESS, block_len.saturating_mul(2).min(limit)),
+            head: Head::with_capacity(expected.fields, expected.bytes.min(limit)),
             size: 0,
             limit,
             seen: 0,
@@ -168,9 +168,6 @@ impl HeadBuilder {
     }
 }
 
-/// Regular fields of a typical call, so that the span list is allocated once.
-const FIELDS_GUESS: usize = 8;
-
 fn bit(pseudo: Pseudo) -> u8 {
     1 << pseudo as u8
 }
@@ -215,7 +212,7 @@ mod tests {
     use super::*;
 
     fn build(kind: BlockKind, fields: &[(&str, &str)]) -> Built {
-        let mut builder = HeadBuilder::new(kind, 1000, 10);
+        let mut builder = HeadBuilder::new(kind, 1000, Room::default());
         for (name, value) in fields {
             builder.push(Field::new(name.as_bytes(), value.as_bytes()));
         }
@@ -298,7 +295,7 @@ mod tests {
         for value in ["a\0b", "a\rb", "a\nb"] {
             assert_eq!(request(&[("x", value)]), "forbidden character in a field value");
         }
-        let mut builder = HeadBuilder::new(BlockKind::Trailers, 1000, 0);
+        let mut builder = HeadBuilder::new(BlockKind::Trailers, 1000, Room::default());
         builder.push(Field::new(b"x", b" \tv v "));
         let Built::Head(head) = builder.finish() else { panic!("refused") };
         assert_eq!(head.field(b"x"), Some(&b"v v"[..])); // wire-rules 22

@@ -262,7 +262,8 @@ impl Connection {
             return Ok(Ok(List::Stored(head)));
         }
         let limit = self.config.max_header_list_size as usize;
-        let mut builder = HeadBuilder::new(kind, limit, arrived.block.len());
+        let expected = self.memo.expected(kind, arrived.block.len());
+        let mut builder = HeadBuilder::new(kind, limit, expected);
         self.decoder
             .decode(arrived.block, &mut |field| builder.push(field))
             // [9113-4.3-3]
@@ -275,6 +276,7 @@ impl Connection {
                 Ok(List::TooLarge(size))
             }
             Built::Head(head) => {
+                self.memo.note_room(kind, head.room());
                 let head = Arc::new(head);
                 if arrived.whole && self.decoder.table_generation() == generation {
                     self.memo.store(kind, arrived.block, &head, generation);

@@ -12,8 +12,8 @@ use peregrine_core::compression::EncodingSet;
 use peregrine_core::content_type::{self, ContentType};
 use peregrine_core::deadline::parse_timeout;
 use peregrine_core::message::Encoding;
-use peregrine_core::{Format, MetadataMap, Status};
-use peregrine_http2::Head;
+use peregrine_core::{Format, InvalidMetadata, MetadataMap, Status};
+use peregrine_http2::{Field, Head};
 
 use super::excerpt::shortened;
 use super::reply_head::ReplyHead;
@@ -63,16 +63,8 @@ impl Refusal {
 
 impl RequestHead {
     pub(crate) fn parse(head: &Head, router: &Router, secure: &Secure) -> Self {
-        let mut collected = Collected::default();
         let mut metadata = MetadataMap::with_capacity(head.field_count(), head.list_size());
-        let mut bad_metadata = None;
-        for field in head.fields() {
-            if !collected.take(field.name, field.value)
-                && let Err(error) = metadata.push_wire(field.name, field.value, field.sensitive)
-            {
-                bad_metadata = Some(error);
-            }
-        }
+        let (collected, bad_metadata) = Collected::read(head.fields(), &mut metadata);
         let route = check(head, router, secure, &collected, bad_metadata.map(Status::from));
         let asked = match collected.timeout {
             Some(Ok(timeout)) => Some(timeout),
@@ -100,6 +92,23 @@ struct Collected<'a> {
 }
 
 impl<'a> Collected<'a> {
+    /// One pass: what is the protocol's comes back, what is the user's goes into `metadata`, with the last error
+    /// that it made (wire-rules N3).
+    fn read(
+        fields: impl Iterator<Item = Field<'a>>,
+        metadata: &mut MetadataMap,
+    ) -> (Self, Option<InvalidMetadata>) {
+        let (mut collected, mut bad_metadata) = (Self::default(), None);
+        for field in fields {
+            if !collected.take(field.name, field.value)
+                && let Err(error) = metadata.push_wire(field.name, field.value, field.sensitive)
+            {
+                bad_metadata = Some(error);
+            }
+        }
+        (collected, bad_metadata)
+    }
+
     /// True when the field is the protocol's own and not the user's.
     fn take(&mut self, name: &'a [u8], value: &'a [u8]) -> bool {
         match name {
@@ -234,4 +243,62 @@ fn check_encoding(collected: &Collected<'_>) -> Result<Encoding, Refusal> {
 
 fn lossy(value: Option<&[u8]>) -> String {
     shortened(value.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every order of so many fields.
+    fn permutations(count: usize) -> Vec<Vec<usize>> {
+        if count == 0 {
+            return vec![Vec::new()];
+        }
+        let shorter = permutations(count - 1);
+        let longer = |order: &Vec<usize>| -> Vec<Vec<usize>> {
+            let with_last = |at: usize| {
+                let mut order = order.clone();
+                order.insert(at, count - 1);
+                order
+            };
+            (0..count).map(with_last).collect()
+        };
+        shorter.iter().flat_map(longer).collect()
+    }
+
+    // wire-rules N3
+    #[test]
+    fn each_field_is_looked_at_once_and_their_order_changes_nothing() {
+        let fields: [(&str, &str); 7] = [
+            ("content-type", "application/grpc"),
+            ("grpc-encoding", "identity"),
+            ("grpc-accept-encoding", "gzip"),
+            ("grpc-timeout", "7S"),
+            ("te", "trailers"),
+            ("host", "h"),
+            ("k-bin", "AQ"),
+        ];
+        let orders = permutations(fields.len());
+        assert_eq!(orders.len(), 5040);
+        for order in orders {
+            let mut looks = [0; 7];
+            let mut metadata = MetadataMap::new();
+            let counting = order.iter().inspect(|&&index| looks[index] += 1).map(|&index| {
+                let (name, value) = fields[index];
+                Field::new(name.as_bytes(), value.as_bytes())
+            });
+            let (collected, bad) = Collected::read(counting, &mut metadata);
+            assert_eq!(looks, [1; 7], "{order:?}");
+            assert!(bad.is_none() && !collected.repeated_encoding, "{order:?}");
+            assert_eq!(collected.content_type, Some(&b"application/grpc"[..]), "{order:?}");
+            assert_eq!(collected.encoding, Some(&b"identity"[..]), "{order:?}");
+            assert!(
+                matches!(collected.timeout, Some(Ok(time)) if time == Duration::from_secs(7)),
+                "{order:?}"
+            );
+            assert_eq!(collected.host, Some(&b"h"[..]), "{order:?}");
+            assert_eq!(metadata.get_bin("k-bin"), Some(&[1][..]), "{order:?}");
+            assert_eq!(metadata.len(), 1, "{order:?}");
+        }
+    }
 }

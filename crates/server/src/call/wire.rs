@@ -17,6 +17,8 @@ pub(crate) struct Wire {
     reply_heads: ReplyHeads,
     /// `grpc-status: 0` alone, encoded.
     ok_trailers: CachedBlock,
+    /// Takes what metadata and statuses need encoded, call after call (wire-rules H1).
+    scratch: Vec<u8>,
     /// Largest message that leaves, in bytes (wire-rules 44); that of the method whose call is polled.
     pub(crate) max_send_size: usize,
     /// Bytes that one poll of a response stream makes before they leave (wire-rules B1).
@@ -29,6 +31,7 @@ impl Wire {
             connection,
             reply_heads: ReplyHeads::default(),
             ok_trailers: CachedBlock::default(),
+            scratch: Vec::new(),
             max_send_size: 0,
             batch_size,
         }
@@ -48,8 +51,7 @@ impl Wire {
             let block = self.reply_heads.block(head);
             self.connection.send_cached_headers(key, block, || head.fields(), false)
         } else {
-            let mut scratch = Vec::new();
-            let user = metadata_fields(metadata, &mut scratch);
+            let user = metadata_fields(metadata, reused(&mut self.scratch));
             self.connection.send_headers(key, head.fields().chain(user), false)
         };
         match sent {
@@ -145,8 +147,7 @@ impl Wire {
         let sent = if head.is_empty() && trailers.is_empty() {
             self.connection.send_cached_headers(key, &mut self.ok_trailers, ok_fields, true)
         } else {
-            let mut scratch = Vec::new();
-            let user = metadata_fields(trailers, &mut scratch);
+            let user = metadata_fields(trailers, reused(&mut self.scratch));
             let fields = head.iter().copied().chain(ok_fields()).chain(user);
             self.connection.send_headers(key, fields, true)
         };
@@ -162,20 +163,29 @@ impl Wire {
         status: &Status,
     ) -> Result<(), StreamError> {
         let head = head.iter().copied();
-        let mut scratch = Vec::new();
-        let fields = head.clone().chain(status_fields(status, &mut scratch));
+        let fields = head.clone().chain(status_fields(status, reused(&mut self.scratch)));
         let sent = self.connection.send_headers(key, fields, true);
         let Err(StreamError::HeaderListTooLarge { limit, .. }) = sent else { return sent };
         // The code has to arrive whatever the peer's limit (http2-abuse 41): the text is cut, the rest left out.
         let bare = shortened(status, limit as usize);
-        let mut scratch = Vec::new();
-        let sent = self.connection.send_headers(key, head.chain(status_fields(&bare, &mut scratch)), true);
+        let fields = head.chain(status_fields(&bare, reused(&mut self.scratch)));
+        let sent = self.connection.send_headers(key, fields, true);
         if sent.is_err() {
             // Not even that fits: the peer refuses every answer (bug-reports 75).
             self.connection.reset(key, ErrorCode::INTERNAL_ERROR);
         }
         sent
     }
+}
+
+/// The buffer, unless an unusually large block has left it unusually large: connections are many and live long.
+fn reused(scratch: &mut Vec<u8>) -> &mut Vec<u8> {
+    const KEPT: usize = 16 * 1024;
+
+    if scratch.capacity() > KEPT {
+        *scratch = Vec::new();
+    }
+    scratch
 }
 
 /// wire-rules 27: what is over the peer's limit fails here, with both numbers.

@@ -31,7 +31,14 @@ static LIBRARY: ServiceDescriptor = ServiceDescriptor {
 };
 
 const fn method(path: &'static str, name: &'static str, server_streaming: bool) -> MethodDescriptor<'static> {
-    MethodDescriptor { path, service: "test.Library", name, client_streaming: false, server_streaming }
+    MethodDescriptor {
+        path,
+        service: "test.Library",
+        name,
+        client_streaming: false,
+        server_streaming,
+        file_descriptor_set: &[],
+    }
 }
 
 /// The user's own error, which turns into a status by itself where `?` asks for one.

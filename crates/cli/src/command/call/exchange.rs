@@ -168,8 +168,7 @@ impl Outcome {
         let name = list::path(method.parent_service(), method);
         let received = passed.received.get();
         if let Some(status) = self.status {
-            let mut report = report::status(&status, &name).fact("peer", connection.address());
-            report = passed.facts(report, method);
+            let mut report = passed.facts(report::status(&status, &name), method);
             if status.code() == Code::DeadlineExceeded {
                 let (connecting, calling) = (connection.connect_time(), self.took);
                 report = report.fact("spent", format!("connecting {connecting:.1?}, calling {calling:.1?}"));
