@@ -39,7 +39,7 @@ impl<M: Message + 'static> Codec<M> for BuffaCodec {
             .with_unknown_field_limit(limits.unknown_fields)
             .with_element_memory_limit(limits.element_memory);
         match body {
-            Payload::Shared(bytes) if bytes.len() >= LINK_THRESHOLD => {
+            Payload::Shared(bytes) | Payload::Inflated(bytes) if bytes.len() >= LINK_THRESHOLD => {
                 options.decode(&mut Sharing::new(bytes))
             }
             body => options.decode_from_slice(body.as_slice()),

@@ -25,7 +25,9 @@ impl<M: Message + Default + 'static> Codec<M> for ProstCodec {
 
     fn decode(body: Payload<'_>, _limits: &DecodeLimits) -> Result<M, DecodeError> {
         match body {
-            Payload::Shared(bytes) if bytes.len() >= LINK_THRESHOLD => M::decode(Sharing::new(bytes)),
+            Payload::Shared(bytes) | Payload::Inflated(bytes) if bytes.len() >= LINK_THRESHOLD => {
+                M::decode(Sharing::new(bytes))
+            }
             body => M::decode(body.as_slice()),
         }
         .map_err(DecodeError::from_source)

@@ -60,9 +60,17 @@ pub enum Payload<'a> {
     Borrowed(&'a [u8]),
     /// In a buffer of its own; a decoder may keep shares of it.
     Shared(Bytes),
+    /// As [`Shared`](Self::Shared), of a message that came compressed.
+    Inflated(Bytes),
 }
 
 impl Payload<'_> {
+    /// Whether the message came compressed (wire-rules 31).
+    #[inline]
+    pub fn was_compressed(&self) -> bool {
+        matches!(self, Self::Inflated(_))
+    }
+
     /// Length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
@@ -80,7 +88,15 @@ impl Payload<'_> {
     pub fn as_slice(&self) -> &[u8] {
         match self {
             Self::Borrowed(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
+            Self::Shared(bytes) | Self::Inflated(bytes) => bytes,
+        }
+    }
+
+    /// The same message in a buffer of its own.
+    pub fn into_owned(self) -> Payload<'static> {
+        match self {
+            Self::Inflated(bytes) => Payload::Inflated(bytes),
+            other => Payload::Shared(other.into_bytes()),
         }
     }
 
@@ -88,7 +104,7 @@ impl Payload<'_> {
     pub fn into_bytes(self) -> Bytes {
         match self {
             Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
-            Self::Shared(bytes) => bytes,
+            Self::Shared(bytes) | Self::Inflated(bytes) => bytes,
         }
     }
 }

@@ -229,9 +229,11 @@ fn decode<C: Codec<B>, B>(
 ) -> Result<Response<B>, Status> {
     let transcode = format.map(|format| &*format.response);
     let payload = body.finish().map_err(too_large_hint)?;
+    let compressed = payload.was_compressed();
     let message = format::decode::<C, B>(payload, transcode, &DecodeLimits::default())?;
     connection.recycle(body);
     let mut response = Response::new(message);
+    response.set_compressed(compressed);
     if head.is_some() || trailers.is_some() {
         let shared =
             |head: Option<Arc<Head>>| head.map_or_else(|| Ok(SharedMetadata::new()), |head| metadata(&head));

@@ -27,6 +27,7 @@ pub struct Request<T> {
     /// Only over mutual TLS.
     peer_identity: Option<Arc<PeerIdentity>>,
     options: CallOptions,
+    compressed: bool,
 }
 
 /// What can be sent as the one request message of a call.
@@ -55,7 +56,19 @@ impl<T> Request<T> {
             peer: PeerAddr::Unknown,
             peer_identity: None,
             options: CallOptions::default(),
+            compressed: false,
         }
+    }
+
+    /// On a server, for a request of one message: whether the client sent it compressed (wire-rules 31). Of a stream,
+    /// each message is asked about: [`Streaming::was_compressed`](crate::Streaming::was_compressed).
+    pub fn was_compressed(&self) -> bool {
+        self.compressed
+    }
+
+    /// Sets [`was_compressed`](Self::was_compressed); done by the server.
+    pub fn set_compressed(&mut self, compressed: bool) {
+        self.compressed = compressed;
     }
 
     /// The message, dropping the rest.
@@ -255,6 +268,7 @@ impl<T> Request<T> {
             peer: self.peer,
             peer_identity: self.peer_identity,
             options: self.options,
+            compressed: self.compressed,
         }
     }
 }

@@ -14,6 +14,7 @@ pub struct Response<T> {
     metadata: SharedMetadata,
     trailers: SharedMetadata,
     extensions: Extensions,
+    compressed: bool,
 }
 
 impl<T> Response<T> {
@@ -24,7 +25,19 @@ impl<T> Response<T> {
             metadata: SharedMetadata::new(),
             trailers: SharedMetadata::new(),
             extensions: Extensions::new(),
+            compressed: false,
         }
+    }
+
+    /// On a client, for a response of one message: whether the server sent it compressed (wire-rules 31). Of a stream,
+    /// each message is asked about: [`Streaming::was_compressed`](crate::Streaming::was_compressed).
+    pub fn was_compressed(&self) -> bool {
+        self.compressed
+    }
+
+    /// Sets [`was_compressed`](Self::was_compressed); done by the client.
+    pub fn set_compressed(&mut self, compressed: bool) {
+        self.compressed = compressed;
     }
 
     /// The message, dropping the rest.
@@ -91,6 +104,7 @@ impl<T> Response<T> {
             metadata: self.metadata,
             trailers: self.trailers,
             extensions: self.extensions,
+            compressed: self.compressed,
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct Streaming<T> {
     /// Bytes of the messages decoded, and how many of them the inbox knows of.
     taken: u64,
     reported: u64,
+    /// Of the message decoded last.
+    compressed: bool,
     headers: Option<SharedMetadata>,
     /// `Some` once the stream has ended.
     trailers: Option<SharedMetadata>,
@@ -70,6 +72,7 @@ impl<T> Streaming<T> {
             local,
             taken: 0,
             reported: 0,
+            compressed: false,
             headers: None,
             trailers: None,
             watch: None,
@@ -124,6 +127,11 @@ impl<T> Streaming<T> {
         }
     }
 
+    /// Whether the message that was read last came compressed (wire-rules 31).
+    pub fn was_compressed(&self) -> bool {
+        self.compressed
+    }
+
     /// On a client: the initial metadata, as soon as the peer's headers are
     /// here; empty if the call ended without any (wire-rules 97).
     ///
@@ -146,6 +154,7 @@ impl<T> Streaming<T> {
             Ok(None) => return None,
             Ok(Some(payload)) => {
                 let len = payload.len();
+                self.compressed = payload.was_compressed();
                 let native = match &self.transcode {
                     None => Ok(payload),
                     Some(transcode) => rewritten(&payload, &**transcode, &self.limits),

@@ -63,7 +63,7 @@ impl Deframer {
         if prefix.compressed {
             self.head = end;
             let message = inflate(self.encoding, &self.bytes[start..end], self.max)?;
-            return Ok(Some(Payload::Shared(message)));
+            return Ok(Some(Payload::Inflated(message)));
         }
         if self.head == 0 && end == self.bytes.len() && prefix.len >= SHARE_THRESHOLD {
             let message = Bytes::from(std::mem::take(&mut self.bytes)).slice(start..);

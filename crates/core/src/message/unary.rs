@@ -29,7 +29,7 @@ use crate::status::Status;
 pub fn single_message(body: &[u8], encoding: Encoding, max: usize) -> Result<Payload<'_>, Status> {
     let (prefix, message) = single_frame(body, encoding, max)?;
     if prefix.compressed {
-        return inflate(encoding, message, max).map(Payload::Shared);
+        return inflate(encoding, message, max).map(Payload::Inflated);
     }
     Ok(Payload::Borrowed(message))
 }

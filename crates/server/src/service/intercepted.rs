@@ -57,7 +57,7 @@ struct Request {
     inbox: Option<Arc<SharedInbox>>,
     limits: DecodeLimits,
     deadline: Option<Instant>,
-    body: Bytes,
+    body: Payload<'static>,
     peer: PeerAddr,
     peer_identity: Option<Arc<PeerIdentity>>,
     /// Set if the call is in a format that is not the codec's own.
@@ -109,7 +109,7 @@ impl InterceptedSlot {
         };
         self.inner.as_mut().start(IncomingCall {
             metadata: &call.shared_metadata(),
-            body: Payload::Shared(request.body),
+            body: request.body,
             inbox: request.inbox,
             deadline: request.deadline,
             peer: &request.peer,
@@ -125,8 +125,8 @@ impl CallSlot for InterceptedSlot {
     fn start(mut self: Pin<&mut Self>, call: IncomingCall<'_>) -> Result<(), Status> {
         let this = &mut *self;
         let IncomingCall { metadata, body, inbox, deadline, peer, peer_identity, limits, format, .. } = call;
-        let body = body.into_bytes();
-        let shown = inbox.is_none().then(|| body.clone());
+        let body = body.into_owned();
+        let shown = inbox.is_none().then(|| body.clone().into_bytes());
         let metadata = Arc::clone(metadata);
         let mut seen =
             InterceptedCall::on_server(*this.method, metadata, deadline, peer.clone(), this.is_secure)

@@ -104,9 +104,10 @@ fn decode_request<C: Codec<A>, A: 'static>(
 ) -> Result<Request<A>, Status> {
     let extra = call.extra.take();
     let transcode = call.format.map(|format| &*format.request);
-    let len = call.body.len();
+    let (len, compressed) = (call.body.len(), call.body.was_compressed());
     let message = format::decode::<C, A>(call.body, transcode, call.limits)?;
     let mut request = request(message, call.metadata, call.deadline, call.peer, call.peer_identity, over);
+    request.set_compressed(compressed);
     if let Some(mut extra) = extra {
         *request.extensions_mut() = extra.extensions;
         extra.request_hooks.run(&Message::decoded(request.get_ref(), len))?;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use peregrine::orca::{LoadReport, Orca};
 use peregrine::{Code, MetadataMap, Request, Response, Status, Stream, Streaming, channel};
 use peregrine_interop::pb::{
-    EchoStatus, Empty, ResponseParameters, SimpleRequest, SimpleResponse, StreamingInputCallRequest,
-    StreamingInputCallResponse, StreamingOutputCallRequest, StreamingOutputCallResponse, TestOrcaReport,
-    TestService as Service,
+    BoolValue, EchoStatus, Empty, ResponseParameters, SimpleRequest, SimpleResponse,
+    StreamingInputCallRequest, StreamingInputCallResponse, StreamingOutputCallRequest,
+    StreamingOutputCallResponse, TestOrcaReport, TestService as Service,
 };
 use peregrine_interop::{ECHO_INITIAL, ECHO_TRAILING, payload};
 use tokio::sync::Mutex;
@@ -36,6 +36,7 @@ impl Service for TestService {
     async fn unary_call(&self, request: Request<SimpleRequest>) -> Result<Response<SimpleResponse>, Status> {
         let mut response = Response::new(SimpleResponse::default());
         echo_metadata(request.metadata(), &mut response)?;
+        check_compressed(request.expect_compressed.as_option(), request.was_compressed())?;
         if let Some(status) = request.response_status.as_option() {
             asked_status(status)?;
         }
@@ -76,6 +77,7 @@ impl Service for TestService {
         let mut messages = request.into_inner();
         let mut total = 0;
         while let Some(message) = messages.message().await? {
+            check_compressed(message.expect_compressed.as_option(), messages.was_compressed())?;
             total += message.payload.as_option().map_or(0, |payload| payload.body.len());
         }
         let total = i32::try_from(total).map_err(|_| Status::out_of_range("more than an int32 can count"))?;
@@ -144,6 +146,16 @@ fn echo_metadata<T>(request: &MetadataMap, response: &mut Response<T>) -> Result
         response.trailers_mut().insert_bin(ECHO_TRAILING, value)?;
     }
     Ok(())
+}
+
+/// Some requests say of themselves whether they are compressed. One that is not what it says is refused, which the
+/// compression cases begin with: so they know a server that looks.
+fn check_compressed(expected: Option<&BoolValue>, was_compressed: bool) -> Result<(), Status> {
+    match expected.map(|expected| expected.value) {
+        Some(true) if !was_compressed => Err(Status::invalid_argument("the message was not compressed")),
+        Some(false) if was_compressed => Err(Status::invalid_argument("the message was compressed")),
+        _ => Ok(()),
+    }
 }
 
 /// Ends the call as the request asks, if it asks for an error.
