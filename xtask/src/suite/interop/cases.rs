@@ -25,6 +25,9 @@ const BASIC: [&str; 16] = [
 /// Load reports, which clients hear through a balancer that their configuration names.
 pub(super) const LOAD_REPORTS: [&str; 2] = ["orca_per_rpc", "orca_oob"];
 
+/// Requests of both kinds, of which the first lies about itself. A server has to see the messages' flags.
+const CLIENT_COMPRESSED: [&str; 2] = ["client_compressed_unary", "client_compressed_streaming"];
+
 const VERY_LARGE: [&str; 1] = ["very_large_request"];
 
 /// A server that breaks off or interrupts: nobody's but the raw one.
@@ -33,7 +36,8 @@ const NEGATIVE: [&str; 6] =
 
 /// Every case that `client` and `server` have both.
 pub(super) fn between(client: Peer, server: Peer) -> impl Iterator<Item = &'static str> {
-    let all = BASIC.into_iter().chain(LOAD_REPORTS).chain(VERY_LARGE).chain(NEGATIVE);
+    let all =
+        BASIC.into_iter().chain(LOAD_REPORTS).chain(CLIENT_COMPRESSED).chain(VERY_LARGE).chain(NEGATIVE);
     all.filter(move |case| {
         client_has(client, case) && server_has(server, case) && !is_known_gap(client, server, case)
     })
@@ -42,19 +46,19 @@ pub(super) fn between(client: Peer, server: Peer) -> impl Iterator<Item = &'stat
 fn client_has(client: Peer, case: &str) -> bool {
     let is = |list: &[&str]| list.contains(&case);
     match client {
-        Peer::Peregrine => true,
+        Peer::Peregrine => !is(&CLIENT_COMPRESSED),
         Peer::GrpcGo => is(&BASIC) || is(&LOAD_REPORTS),
-        Peer::GrpcJava => is(&BASIC) || is(&LOAD_REPORTS) || is(&VERY_LARGE),
-        Peer::GrpcJavaOkHttp => is(&BASIC) || is(&VERY_LARGE),
+        Peer::GrpcJava => is(&BASIC) || is(&LOAD_REPORTS) || is(&CLIENT_COMPRESSED) || is(&VERY_LARGE),
+        Peer::GrpcJavaOkHttp => is(&BASIC) || is(&CLIENT_COMPRESSED) || is(&VERY_LARGE),
         Peer::Grpcio | Peer::GrpcJs | Peer::Tonic => is(&BASIC),
-        Peer::Raw => false,
+        Peer::Raw => is(&CLIENT_COMPRESSED),
     }
 }
 
 fn server_has(server: Peer, case: &str) -> bool {
     let is = |list: &[&str]| list.contains(&case);
     match server {
-        Peer::Peregrine => is(&BASIC) || is(&LOAD_REPORTS) || is(&VERY_LARGE),
+        Peer::Peregrine => is(&BASIC) || is(&LOAD_REPORTS) || is(&CLIENT_COMPRESSED) || is(&VERY_LARGE),
         Peer::GrpcGo | Peer::GrpcJava => is(&BASIC) || is(&LOAD_REPORTS),
         Peer::Grpcio | Peer::GrpcJs | Peer::Tonic => is(&BASIC),
         // The one server that grpc-java has is on Netty.
@@ -85,6 +89,7 @@ mod tests {
         let count = |client, server| between(client, server).count();
         assert_eq!(count(Peer::Peregrine, Peer::Peregrine), 19);
         assert_eq!(count(Peer::GrpcGo, Peer::Peregrine), 18);
+        assert_eq!(count(Peer::GrpcJavaOkHttp, Peer::Peregrine), 19);
         assert_eq!(count(Peer::Peregrine, Peer::GrpcJs), 16);
         assert_eq!(count(Peer::Peregrine, Peer::Raw), 6);
         assert_eq!(count(Peer::GrpcJava, Peer::GrpcJavaOkHttp), 0);

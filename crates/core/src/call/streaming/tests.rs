@@ -420,3 +420,21 @@ fn driver_and_reader_on_two_threads_never_stall() {
     inbox.finish(None);
     reading.join().unwrap();
 }
+
+/// wire-rules 31: the flag is of the message, whatever the head said.
+#[cfg(feature = "gzip")]
+#[test]
+fn a_reader_sees_of_each_message_whether_it_came_compressed() {
+    /// "hello" as Python's gzip writes it.
+    const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\x02\x03\xcbH\xcd\xc9\xc9\x07\0\x86\xa6\x106\x05\0\0\0";
+    let mut pair = Pair::new(100, 1_000);
+    pair.inbox.set_encoding(Encoding::Gzip);
+    let compressed = [&[1, 0, 0, 0, HELLO.len() as u8], HELLO].concat();
+    for (message, is_compressed) in
+        [(&framed(&[b"hello"]), false), (&compressed, true), (&framed(&[b"hello"]), false)]
+    {
+        let _credit = pair.inbox.push(message);
+        assert_eq!(pair.ready(), Some(Ok(Bytes::from("hello"))));
+        assert_eq!(pair.reader.was_compressed(), is_compressed);
+    }
+}
