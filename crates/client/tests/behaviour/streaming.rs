@@ -171,7 +171,7 @@ fn a_request_stream_is_collected() {
 
 #[test]
 fn ready_messages_share_frames() {
-    // wire-rules B1, B7
+    // wire-rules B1, B7, S2
     virtual_time(async {
         let (channel, mut server) = connected().await;
         let before = server.io().writes_of_other_end();

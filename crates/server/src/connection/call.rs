@@ -75,7 +75,7 @@ pub(super) fn panicked() -> Status {
     Status::unknown("the handler panicked")
 }
 
-/// Empty slots, kept per method for the next call. Holds no memory before the first call ended.
+/// Empty slots, kept per method for the next call (wire-rules Z4). Holds no memory before the first call ended.
 #[derive(Default)]
 pub(super) struct SpareSlots {
     by_method: Vec<Vec<Slot>>,

@@ -93,6 +93,7 @@ impl Serving {
             self.deadlines.push(at, key, calls.len(), live);
         }
         if streaming {
+            // wire-rules M4: the handler starts with the head.
             let config = InboxConfig {
                 encoding: route.encoding,
                 max_message: route.max_receive,

@@ -133,6 +133,7 @@ fn streaming_request<C: Codec<A>, A: 'static>(
     Ok(request)
 }
 
+/// What belongs to the call comes with it, since the handler serves them all (wire-rules G4).
 fn request<M>(
     message: M,
     metadata: &Arc<MetadataMap>,

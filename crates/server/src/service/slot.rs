@@ -93,7 +93,7 @@ impl<C: Codec<B>, B: 'static> ResponseSink<C, B> {
     ///
     /// The source is polled only while there is room (backpressure). Messages that are ready one after another
     /// share DATA frames and one write, up to [`stream_batch_size`](crate::Server::stream_batch_size); a pending
-    /// source lets what was encoded leave at once (wire-rules B1, B2).
+    /// source lets what was encoded leave at once (wire-rules B1, B2, S2).
     ///
     /// # Errors
     /// The source's own error, after every message before it was handed over (wire-rules B3); INTERNAL or

@@ -127,7 +127,7 @@ fn calls_over_the_stream_limit_are_refused_until_one_ends() {
     });
 }
 
-// wire-rules 44
+// wire-rules 44, bug-reports 83
 #[test]
 fn a_message_over_the_send_limit_ends_its_call() {
     in_each_mode(async |stage: Stage| {

@@ -11,7 +11,7 @@ use peregrine_testkit::{settle, virtual_time};
 use crate::feed::{Brittle, Feed};
 use crate::{Stage, code, in_each_mode};
 
-// wire-rules B1
+// wire-rules B1, S2
 #[test]
 fn messages_that_are_ready_together_share_data_frames() {
     in_each_mode(async |stage: Stage| {
