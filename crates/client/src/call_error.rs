@@ -23,6 +23,7 @@ pub(crate) struct CallFacts {
 /// The status of a failed call with what is known of the call.
 #[cold]
 pub(crate) fn explained(status: Status, facts: CallFacts) -> Status {
+    let CallFacts { peer, attempt, elapsed } = facts;
     match call_error(&status) {
         // The connection was never there, and the error says so with all there is to know of the attempt.
         Some(error) if error.phase() != Phase::Call => status,
@@ -32,14 +33,14 @@ pub(crate) fn explained(status: Status, facts: CallFacts) -> Status {
             let hint = error.hint().is_none().then(|| hint(&status)).flatten();
             let mut error = error.clone();
             if !known_peer {
-                error = error.with_shared_peer(Arc::clone(&facts.peer));
+                error = error.with_shared_peer(peer);
             }
-            status.with_source(with_facts(error, &facts, hint))
+            status.with_source(with_facts(error, attempt, elapsed, hint))
         }
         None => {
-            let error = Error::new(Phase::Call, "").with_shared_peer(Arc::clone(&facts.peer));
+            let error = Error::new(Phase::Call, "").with_shared_peer(peer);
             let hint = hint(&status);
-            status.in_call(with_facts(error, &facts, hint))
+            status.in_call(with_facts(error, attempt, elapsed, hint))
         }
     }
 }
@@ -50,9 +51,14 @@ pub(crate) fn hinted(status: Status, hint: impl Into<Cow<'static, str>>) -> Stat
     status.in_call(Error::new(Phase::Call, "").with_hint(hint))
 }
 
-fn with_facts(mut error: Error, facts: &CallFacts, hint: Option<&'static str>) -> Error {
-    error = error.with_attempt(facts.attempt);
-    if let Some(elapsed) = facts.elapsed {
+fn with_facts(
+    mut error: Error,
+    attempt: u32,
+    elapsed: Option<Duration>,
+    hint: Option<&'static str>,
+) -> Error {
+    error = error.with_attempt(attempt);
+    if let Some(elapsed) = elapsed {
         error = error.with_elapsed(elapsed);
     }
     match hint {

@@ -23,7 +23,7 @@ pub fn to_status(error: &Error, extra: Option<Any>) -> Status {
 
 /// What `status` says. Details that cannot be decoded are left out: the suite then misses them.
 pub fn from_status(status: &Status) -> Error {
-    let details = rpc::Status::decode_from_slice(status.details()).unwrap_or_default().details;
+    let details = rpc::Status::decode_from_slice(&status.details()).unwrap_or_default().details;
     Error {
         // The same numbers, so that a code without a name shows as what it is.
         code: (status.code() as i32).into(),

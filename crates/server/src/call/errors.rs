@@ -8,7 +8,9 @@ use peregrine_core::Status;
 
 /// Looks at the status of a failed handler and gives another one in its place, or none.
 #[derive(Clone)]
-pub(crate) struct ErrorMapper(Arc<dyn Fn(&Status) -> Option<Status> + Send + Sync>);
+pub(crate) struct ErrorMapper(Arc<Map>);
+
+type Map = dyn Fn(&Status) -> Option<Status> + Send + Sync;
 
 impl ErrorMapper {
     pub(crate) fn new(map: impl Fn(&Status) -> Option<Status> + Send + Sync + 'static) -> Self {
