@@ -142,6 +142,7 @@
 //!   asked for. `zstd` builds C sources, the others are Rust.
 //! - `orca`: load reports for those who balance calls over several servers, in trailers and by a service.
 //! - `prost`: messages by the prost runtime.
+//! - `json`: `Json`, the message format `application/grpc+json` for servers and channels, whatever the codec.
 
 pub mod codec;
 mod include;
@@ -151,6 +152,7 @@ pub mod rt;
 pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target, TargetError};
 #[cfg(feature = "_tls")]
 pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind, TlsVersion};
+pub use peregrine_core::format::{Format, MessageFormat, MethodFormat, Transcode};
 pub use peregrine_core::intercept::{CallEnd, InterceptedCall, Interceptor, Message};
 pub use peregrine_core::message::Encoding;
 pub use peregrine_core::observe::{self, Observe};
@@ -162,6 +164,8 @@ pub use peregrine_core::{
     MetadataMap, MetadataValue, MethodDescriptor, NamedCodec, PeerAddr, PeerIdentity, Phase, Request,
     Response, Sender, ServiceDescriptor, Status, Stream, Streaming, channel, iter, unfold,
 };
+#[cfg(feature = "json")]
+pub use peregrine_json::Json;
 #[cfg(feature = "_tls")]
 pub use peregrine_server::ServerTls;
 pub use peregrine_server::{

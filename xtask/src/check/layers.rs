@@ -9,10 +9,11 @@ use super::{Finding, Project};
 use crate::workspace::{DependencyKind, Package};
 
 /// Our crates by layer. Whatever is not listed must be a program, a test or a tool (see [`FREE_FOLDERS`]).
-const LAYERS: [(&str, u8); 11] = [
+const LAYERS: [(&str, u8); 12] = [
     ("peregrine-http2", 0),
     ("peregrine-core", 0),
     ("peregrine-codec", 1),
+    ("peregrine-json", 1),
     ("peregrine-build", 2),
     ("peregrine-transport", 2),
     ("peregrine-client", 3),
@@ -28,12 +29,13 @@ const FREE_FOLDERS: [&str; 5] = ["tests", "benches", "examples", "fuzz", "xtask"
 
 /// The pure crates and everything from outside that they may use. None of these does I/O, and none brings
 /// a dependency that does.
-const PURE: [(&str, &[&str]); 2] = [
+const PURE: [(&str, &[&str]); 3] = [
     ("peregrine-http2", &["bytes"]),
     (
         "peregrine-core",
         &["base64", "bytes", "flate2", "futures-core", "pin-project-lite", "snap", "zstd-safe"],
     ),
+    ("peregrine-json", &["base64", "peregrine-core"]),
 ];
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape that all checks share")]
