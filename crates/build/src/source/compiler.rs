@@ -72,13 +72,22 @@ impl<'a> Compiler<'a> {
     }
 
     /// The parsed file: from disk, or else one of the well-known ones. `None` if there is none of this name.
+    ///
+    /// A copy of a well-known file that protox cannot parse (the newest `descriptor.proto` declares extensions in a way
+    /// that it does not know) is replaced by the built-in one: nothing is generated from either.
     fn read(&self, name: &str) -> Result<Option<FileDescriptorProto>> {
-        match self.resolver.read(name)? {
-            Some(text) => File::from_source(name, &text)
-                .map(|file| Some(file.into()))
-                .map_err(|error| diagnose::explain(&error, self.resolver)),
-            None => Ok(GoogleFileResolver::new().open_file(name).ok().map(FileDescriptorProto::from)),
+        let built_in = || GoogleFileResolver::new().open_file(name).ok().map(FileDescriptorProto::from);
+        match self.parse(name) {
+            Ok(None) => Ok(built_in()),
+            Err(error) => built_in().map(Some).ok_or(error),
+            found => found,
         }
+    }
+
+    fn parse(&self, name: &str) -> Result<Option<FileDescriptorProto>> {
+        let Some(text) = self.resolver.read(name)? else { return Ok(None) };
+        let parsed = File::from_source(name, &text);
+        parsed.map(|file| Some(file.into())).map_err(|error| diagnose::explain(&error, self.resolver))
     }
 
     fn not_found(&self, name: &str, by: ImportedBy<'_>) -> Error {

@@ -111,6 +111,17 @@ fn a_second_import_of_a_file_is_an_error() {
 }
 
 #[test]
+fn a_well_known_file_that_cannot_be_parsed_is_replaced_by_the_built_in_one() {
+    let newest = "edition = \"2024\";\npackage google.protobuf;\nmessage Empty {}\n";
+    let x = "syntax = \"proto3\";\nimport \"google/protobuf/empty.proto\";\nmessage X { google.protobuf.Empty e = 1; }\n";
+    let folder = tree(&[("google/protobuf/empty.proto", newest), ("x.proto", x)]);
+    assert_eq!(
+        names(&compile_in(&folder, &["x.proto"]).unwrap()),
+        ["google/protobuf/empty.proto", "x.proto"]
+    );
+}
+
+#[test]
 fn a_syntax_error_shows_file_line_and_caret() {
     let folder = tree(&[("proto/a.proto", "syntax = \"proto3\";\nmessage M {\n  string name 1;\n}\n")]);
     let error = compile_in(&folder, &["proto/a.proto"]).unwrap_err();
