@@ -32,7 +32,8 @@ impl Module {
 
     /// The root as the items of a file. Lints are off in each item of the root, and so in everything below.
     pub(crate) fn into_items(self) -> Result<Vec<syn::Item>> {
-        let mut items = self.nested("")?;
+        let mut items = self.nested();
+        check_names(&items, "")?;
         bring_back_hidden_traits(&mut items, &[]);
         for item in &mut items {
             switch_lints_off(item);
@@ -42,10 +43,9 @@ impl Module {
 
     /// Own items and child packages. A package and a message with nested types can have one module between them
     /// (`message Foo` beside `package foo`): both go in, since neither knows how the other is called.
-    fn nested(mut self, path: &str) -> Result<Vec<syn::Item>> {
+    fn nested(mut self) -> Vec<syn::Item> {
         for (segment, child) in self.children {
-            let child_path = if path.is_empty() { segment.clone() } else { format!("{path}::{segment}") };
-            let child_items = child.nested(&child_path)?;
+            let child_items = child.nested();
             let name = ident_from_source(&segment);
             let existing = self.items.iter_mut().find_map(|item| match item {
                 syn::Item::Mod(module) if module.ident == name => module.content.as_mut(),
@@ -56,8 +56,7 @@ impl Module {
                 None => self.items.push(syn::parse_quote!(pub mod #name { #(#child_items)* })),
             }
         }
-        check_names(&self.items, path)?;
-        Ok(self.items)
+        self.items
     }
 }
 
@@ -108,12 +107,10 @@ fn check_names(items: &[syn::Item], path: &str) -> Result {
         }
         match item {
             syn::Item::Mod(module) => {
-                let (name, items) = (&module.ident, module.content.iter().flat_map(|(_, items)| items));
-                let items: Vec<syn::Item> = items.cloned().collect();
-                check_names(
-                    &items,
-                    &if path.is_empty() { name.to_string() } else { format!("{path}::{name}") },
-                )?;
+                let name = &module.ident;
+                let path = if path.is_empty() { name.to_string() } else { format!("{path}::{name}") };
+                let items = module.content.as_ref().map_or(&[][..], |(_, items)| items);
+                check_names(items, &path)?;
             }
             syn::Item::Struct(item) => {
                 check_members(&item.ident, item.fields.iter().filter_map(|field| field.ident.as_ref()))?;
