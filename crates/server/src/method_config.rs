@@ -5,6 +5,7 @@ use std::time::Duration;
 use peregrine_core::Interceptor;
 use peregrine_core::intercept::Interceptors;
 
+use crate::call::errors::ErrorMapper;
 use crate::options::Options;
 
 /// Settings of one service or one method, for [`Server::configure`](crate::Server::configure). What is not set here is
@@ -75,6 +76,8 @@ pub(crate) struct MethodSettings {
     pub(crate) interceptors: Interceptors,
     /// Whether connections are encrypted.
     pub(crate) is_secure: bool,
+    /// The user's say in what a handler's error becomes.
+    pub(crate) error_mapper: Option<ErrorMapper>,
 }
 
 impl MethodSettings {
@@ -86,6 +89,7 @@ impl MethodSettings {
             timeout: None,
             interceptors: options.interceptors.clone(),
             is_secure: options.secure.is_tls(),
+            error_mapper: options.error_mapper.clone(),
         }
     }
 

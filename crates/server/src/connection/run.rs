@@ -15,6 +15,7 @@ use crate::call::errors;
 use crate::call::mailbox::{CallWaker, Outbox, Part, Reply};
 use crate::call::port::{Port, Target, with_port};
 use crate::options::Execution;
+use crate::router::MethodIndex;
 use crate::service::{CallResult, IncomingCall};
 
 /// One poll of so many is timed, so that the clock is not read twice for each call.
@@ -92,7 +93,7 @@ impl Serving {
             }
             Ok(Poll::Ready(result)) => {
                 self.retire(&call, slot);
-                let result = result.map_err(|status| self.settled(status));
+                let result = result.map_err(|status| self.settled(call.method, status));
                 self.finish(call, &result);
             }
             Err(_panic) => {
@@ -167,7 +168,7 @@ impl Serving {
             Part::End { result, head_sent } => {
                 if let Some(mut call) = self.take_call(key) {
                     call.head_sent = head_sent;
-                    let result = result.map_err(|status| self.settled(status));
+                    let result = result.map_err(|status| self.settled(call.method, status));
                     self.finish(call, &result);
                 }
             }
@@ -175,8 +176,11 @@ impl Serving {
     }
 
     /// What a call ends with whose handler returned `status`.
-    fn settled(&self, status: Status) -> Status {
-        errors::settled(status, self.shared.options.error_mapper.as_ref())
+    fn settled(&self, method: MethodIndex, status: Status) -> Status {
+        let settings = self.shared.router.settings(method);
+        // Interceptors' hooks come after the mapper, and see to it themselves.
+        let mapper = settings.error_mapper.as_ref().filter(|_| settings.interceptors.is_empty());
+        errors::settled(status, mapper)
     }
 
     /// Ends a call: trailers, and where they wait behind data that the peer has no window for, a memory of the

@@ -181,8 +181,7 @@ impl Router {
         if settings.interceptors.is_empty() {
             return Some(slot);
         }
-        let interceptors = settings.interceptors.clone();
-        Some(InterceptedSlot::boxed(method.descriptor, interceptors, settings.is_secure, slot))
+        Some(InterceptedSlot::boxed(method.descriptor, settings, slot))
     }
 
     pub(crate) fn services(&self) -> impl Iterator<Item = &'static ServiceDescriptor> {

@@ -25,13 +25,16 @@ use peregrine_core::{
 };
 
 use super::{CallExtra, CallResult, CallSlot, IncomingCall};
+use crate::call::errors::{ErrorMapper, settled};
 use crate::call::port::{self, Watch};
+use crate::method_config::MethodSettings;
 
 /// The way of a method's calls: past these interceptors, then into the method's own slot.
 pub(crate) struct InterceptedSlot {
     method: &'static MethodDescriptor<'static>,
     interceptors: Interceptors,
     is_secure: bool,
+    error_mapper: Option<ErrorMapper>,
     inner: Pin<Box<dyn CallSlot>>,
     state: State,
 }
@@ -67,11 +70,17 @@ struct Request {
 impl InterceptedSlot {
     pub(crate) fn boxed(
         method: &'static MethodDescriptor<'static>,
-        interceptors: Interceptors,
-        is_secure: bool,
+        settings: &MethodSettings,
         inner: Pin<Box<dyn CallSlot>>,
     ) -> Pin<Box<dyn CallSlot>> {
-        Box::pin(Self { method, interceptors, is_secure, inner, state: State::Empty })
+        Box::pin(Self {
+            method,
+            interceptors: settings.interceptors.clone(),
+            is_secure: settings.is_secure,
+            error_mapper: settings.error_mapper.clone(),
+            inner,
+            state: State::Empty,
+        })
     }
 
     /// The interceptors are done: goes on with the handler, with an answer, or to the end.
@@ -166,7 +175,8 @@ impl CallSlot for InterceptedSlot {
         let inner = this.inner.as_mut();
         let polled = port::watched(watch, || catch_unwind(AssertUnwindSafe(|| inner.poll(cx))));
         let result = match polled {
-            Ok(polled) => ready!(polled).map_err(Status::refuse_ok),
+            // Before the hooks, so that they see what the client gets (wire-rules E2).
+            Ok(polled) => ready!(polled).map_err(|status| settled(status, this.error_mapper.as_ref())),
             Err(panic) => {
                 // What the client will be told; the panic itself goes on to whoever ends the call.
                 end.hooks.run_abandoned(Status::unknown("the handler panicked"));

@@ -255,3 +255,24 @@ fn a_call_that_is_given_up_while_an_interceptor_waits_runs_no_handler() {
         served.finish([peer]).await;
     });
 }
+
+// wire-rules E2: the mapper has its say about handlers' errors before the hooks, and none about interceptors' refusals.
+#[test]
+fn end_hooks_see_what_the_error_mapper_made_of_a_handlers_error() {
+    in_each_mode(async |stage: Stage| {
+        let log = Log::default();
+        let server = stage
+            .server()
+            .map_errors(|status| Some(Status::unknown(format!("mapped {:?}", status.code()))))
+            .interceptor(log.interceptor("i"))
+            .configure("test.Test/ServerStream", MethodConfig::new().interceptor(Door));
+        let served = serve(server);
+        let mut peer = served.peer().await;
+        let reply = peer.call(UNARY, &[("script", "fail 5 gone")], b"").await;
+        assert_eq!(reply.status(), (code::UNKNOWN, "mapped NotFound".to_owned()));
+        assert_eq!(log.take(), ["i", "i Unknown"]);
+        assert_eq!(peer.call(SERVER_STREAM, &[], b"").await.code(), code::UNAUTHENTICATED);
+        assert_eq!(log.take(), ["i", "i Unauthenticated"]);
+        served.finish([peer]).await;
+    });
+}
