@@ -15,6 +15,8 @@ pub(crate) enum Command {
     Fuzz { targets: Vec<String>, minutes: u64 },
     /// Print which rules of HTTP/2 are cited, and which are not kept.
     Citations,
+    /// Generate code from the large trees of protos whose name contains one of the filters, or from all.
+    BigProtos { filters: Vec<String> },
     /// Measure which lines of the engine its tests run.
     Coverage,
     /// Change the engine in small ways and see whether its tests notice.
@@ -37,6 +39,7 @@ cargo xtask interop [FILTER..]      run every interoperability case with every s
 cargo xtask fuzz [TARGET..] [--minutes N]  run all fuzz targets, or the named ones, N minutes each (default 10)
 cargo xtask citations               how the rules of HTTP/2 are kept: cited in code and in tests, or not done, and why
 cargo xtask rules                   how the rules of gRPC are kept; writes docs/conformance.md
+cargo xtask big-protos [FILTER..]   generate code from the protos of Envoy and of Google's APIs, and compile part of it
 cargo xtask coverage                measure which lines of the engine its tests run
 cargo xtask mutants                 change the engine in small ways and see whether its tests notice (hours)
 cargo xtask tools                   install the pinned tools of the tests into target/tools and stop
@@ -76,6 +79,7 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
         "fuzz" => Ok(Command::Fuzz { targets: words, minutes: minutes.unwrap_or(FUZZ_MINUTES) }),
         "check" => Ok(Command::Check { names: words }),
         "test" => Ok(Command::Test { filters: words, full }),
+        "big-protos" => Ok(Command::BigProtos { filters: words }),
         "interop" => Ok(Command::Interop { filters: words }),
         "citations" if words.is_empty() => Ok(Command::Citations),
         "rules" if words.is_empty() => Ok(Command::Rules),

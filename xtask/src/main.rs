@@ -5,6 +5,7 @@
 //! of a failure under it, and what to do about it.
 
 mod args;
+mod big_protos;
 mod check;
 mod citations;
 mod coverage;
@@ -44,6 +45,7 @@ fn run() -> anyhow::Result<bool> {
         Command::Check { names } => check::run(&workspace, &names),
         Command::Test { filters, full } => suite::run(&workspace, &filters, full),
         Command::Interop { filters } => suite::interop::matrix::run(&workspace, &filters),
+        Command::BigProtos { filters } => big_protos::run(&workspace, &filters),
         Command::Coverage => coverage::run(&workspace),
         Command::Mutants => mutants::run(&workspace),
         Command::Fuzz { targets, minutes } => fuzz::run(&workspace, &targets, minutes),

@@ -6,6 +6,7 @@ pub(crate) mod go;
 pub(crate) mod java;
 pub(crate) mod llvm;
 pub(crate) mod node;
+pub(crate) mod protos;
 pub(crate) mod python;
 
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 //! Generates from whole folders of protos and says how long it took: for trying large trees, and for comparing.
 //!
 //! ```text
-//! generate CODEC OUT ROOT[,ROOT..] FOLDER..
+//! generate CODEC OUT ROOT[,ROOT..] PATH..
 //! ```
 //!
-//! Every `.proto` file in the folders is compiled; imports are looked up in the roots. `OUT` is a folder.
+//! A path is a `.proto` file, or a folder of which every such file is compiled; imports are looked up in the roots. `OUT` is a folder.
 
 #![allow(clippy::print_stdout, reason = "the figures go to whoever started it")]
 
@@ -15,12 +15,12 @@ use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [codec, out, roots, folders @ ..] = args.as_slice() else {
-        return Err("usage: generate CODEC OUT ROOT[,ROOT..] FOLDER..".into());
+    let [codec, out, roots, paths @ ..] = args.as_slice() else {
+        return Err("usage: generate CODEC OUT ROOT[,ROOT..] PATH..".into());
     };
     let mut files = Vec::new();
-    for folder in folders {
-        find_protos(Path::new(folder), &mut files)?;
+    for path in paths {
+        find_protos(Path::new(path), &mut files)?;
     }
     files.sort();
 
@@ -40,14 +40,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn find_protos(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            find_protos(&path, found)?;
-        } else if path.extension().is_some_and(|extension| extension == "proto") {
-            found.push(path);
+fn find_protos(path: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if path.is_dir() {
+        for entry in fs::read_dir(path)? {
+            find_protos(&entry?.path(), found)?;
         }
+    } else if path.extension().is_some_and(|extension| extension == "proto") {
+        found.push(path.to_path_buf());
     }
     Ok(())
 }

@@ -63,12 +63,12 @@ fn interleaved_calls_see_their_own_metadata_and_nobody_elses() {
     in_each_mode(async |stage: Stage| {
         let served = stage.serve();
         let mut clients = Vec::new();
-        for connection in 0..20 {
+        for connection in 0..50 {
             let mut peer = served.peer().await;
             clients.push(tokio::spawn(async move {
                 for _ in 0..10 {
                     let mut calls = Vec::new();
-                    for call in 0..50 {
+                    for call in 0..20 {
                         let value = format!("{connection}/{call}");
                         let script = if call % 2 == 0 { "tell" } else { "yield; tell" };
                         let fields = [("x-id", &*value), ("script", script)];
