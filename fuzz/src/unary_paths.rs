@@ -49,6 +49,7 @@ struct Cut {
     len: usize,
     padding: Option<u8>,
     /// An empty frame goes before it, padded or not.
+    #[expect(clippy::option_option, reason = "no frame, a frame without padding, one with padding")]
     empty_before: Option<Option<u8>>,
 }
 

@@ -54,6 +54,7 @@ pub const ENTRY: &str = "script";
 
 /// The request messages of a call.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a call, of the test service")]
 pub(super) enum Requests {
     One(Bytes),
     Many(Streaming<Bytes>),
