@@ -6,9 +6,12 @@
 //! writes. What the other side makes of it, how often the handler ran, what it read: all of it has to be equal.
 
 use std::future::ready;
+use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use peregrine_client::Channel;
 use peregrine_core::{BytesCodec, MethodDescriptor, Request, Status};
 use peregrine_http2::StreamId;
@@ -69,7 +72,7 @@ impl Case {
     fn read(choices: &mut Choices<'_>) -> Self {
         let path = choices.pick(&[UNARY, UNARY, SERVER_STREAM, CLIENT_STREAM, BIDI]);
         let limit = choices.pick(&LIMITS);
-        let encoding = choices.pick(&[None, None, Some("identity"), Some("gzip"), Some("foo")]);
+        let encoding = choices.pick(&[None, None, Some("identity"), Some("gzip"), Some("gzip"), Some("foo")]);
         let end = choices.pick(&[End::LastData, End::EmptyData, End::Trailers]);
         let write = choices.pick(&[usize::MAX, 1, 7, 100]);
         let status = choices.pick(&["0", "0", "5", ""]);
@@ -277,12 +280,29 @@ fn piece(choices: &mut Choices<'_>) -> Vec<u8> {
     let octet = choices.octet();
     let payload = vec![octet; len];
     match kind {
+        // Nothing but the messages of a call with `grpc-encoding: gzip` may be so (wire-rules 32).
+        4 => compressed(choices, &payload),
         0 => choices.take(len).to_vec(),
         1 => prefixed(0, u32::from(choices.pair()), &payload),
         2 => prefixed(0, 0x8000_0000 | len as u32, &payload),
         3 => prefixed(choices.pick(&[1, 2, 0x80]), len as u32, &payload),
         _ => prefixed(0, len as u32, &payload),
     }
+}
+
+/// A message in gzip, whole or with one octet of it changed, cut or one too many.
+fn compressed(choices: &mut Choices<'_>, payload: &[u8]) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(payload).expect("memory takes what is written");
+    let mut packed = gzip.finish().expect("memory takes what is written");
+    let at = choices.below(256) % packed.len();
+    match choices.below(6) {
+        0 => packed[at] ^= 1 << choices.below(8),
+        1 => packed.truncate(at),
+        2 => packed.push(0),
+        _ => {}
+    }
+    prefixed(1, packed.len() as u32, &packed)
 }
 
 /// RFC 9113 6.1
