@@ -52,7 +52,7 @@ impl RequestHead<'_> {
         engine.open(self.fixed_fields().chain(metadata), false)
     }
 
-    /// Pseudo-header fields, the timeout right behind them (wire-rules 13), then the rest (1, 8, 9, 17).
+    /// Pseudo-header fields, the timeout right behind them, then the rest (wire-rules 1, 8, 9, 13, 17).
     fn fixed_fields(&self) -> impl Iterator<Item = Field<'_>> + Clone {
         let pseudo = [
             Field::new(b":method", b"POST"),

@@ -192,6 +192,7 @@ impl Stage {
         fail(status, ErrorCode::NO_ERROR)
     }
 
+    /// One block for all: what is the user's in it counts as trailers (wire-rules 62).
     fn trailers_only(head: Arc<Head>) -> End {
         let facts = ResponseHead::of(&head);
         let status = match facts.code {

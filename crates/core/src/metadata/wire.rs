@@ -37,8 +37,8 @@ impl MetadataMap {
     /// Adds a received header field.
     ///
     /// Reserved names are skipped (wire-rules 20, D3). A `-bin` value is split
-    /// at commas and decoded, padded or not; each part becomes an entry (23,
-    /// 24). A field that HTTP allows and gRPC does not, such as a text value
+    /// at commas and decoded, padded or not; each part becomes an entry
+    /// (wire-rules 23, 24). A field that HTTP allows and gRPC does not, such as a text value
     /// with obs-text, is dropped (22), so that all a map holds can be sent on.
     ///
     /// # Errors

@@ -63,7 +63,7 @@ impl Status {
     }
 
     /// A status that carries `metadata` as its trailers; the map is kept as it
-    /// is, reserved capacity included (D2).
+    /// is, reserved capacity included (wire-rules D2).
     pub fn with_code_and_metadata(
         code: Code,
         message: impl Into<Cow<'static, str>>,

@@ -28,7 +28,8 @@ impl ErrorMapper {
     }
 }
 
-/// The status that a handler's error stands for: what the mapper says, never OK (wire-rules E1, E2).
+/// The status that a handler's error stands for: what the mapper says, never OK (wire-rules E1, E2). Calls that
+/// succeed do not come here (wire-rules E4).
 #[cold]
 pub(crate) fn settled(status: Status, mapper: Option<&ErrorMapper>) -> Status {
     match mapper {

@@ -125,6 +125,7 @@ impl<'a> Collected<'a> {
             // The engine lets one `host` through, which `:authority` outranks (wire-rules 11).
             // [9113-8.3.1-1]
             b"host" => self.host = Some(value),
+            // Neither has a say in what becomes of the call (wire-rules 8, 19).
             b"te" | b"grpc-message-type" => {}
             _ => return false,
         }

@@ -92,6 +92,7 @@ impl Serving {
             };
             self.deadlines.push(at, key, calls.len(), live);
         }
+        // A request stream's handler starts with the head, before any message (wire-rules M4).
         if streaming {
             // wire-rules M4: the handler starts with the head.
             let config = InboxConfig {
