@@ -4,6 +4,7 @@ use std::{error::Error as _, time::Duration};
 
 use peregrine_client::{HandshakeError, HandshakeErrorKind};
 use peregrine_core::{Code, Error, MetadataValue, Phase, Status};
+use prost_reflect::DescriptorPool;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Report, causes, details};
@@ -87,6 +88,11 @@ pub(crate) fn out_of_time(error: &Error, timeout: Duration) -> Report {
 
 /// A call that ended with `status`. `doing` says what was being done, for the headline.
 pub(crate) fn status(status: &Status, doing: &str) -> Report {
+    status_of(status, doing, None)
+}
+
+/// The same of a call with a schema, for the details that only that knows.
+pub(crate) fn status_of(status: &Status, doing: &str, schema: Option<&DescriptorPool>) -> Report {
     if let Some(error) = connection_failure(status) {
         return connect(error, None);
     }
@@ -115,7 +121,7 @@ pub(crate) fn status(status: &Status, doing: &str) -> Report {
         report = report.fact("cause", cause);
     }
     let mut data = json!({"code": number, "name": code.name(), "message": status.message()});
-    let decoded = details::decode(&status.details());
+    let decoded = details::decode(&status.details(), schema);
     for detail in &decoded {
         report = report.fact("detail", detail.text());
     }

@@ -1,6 +1,7 @@
 //! The details of a failed call (`grpc-status-details-bin`): a `google.rpc.Status` full of `Any`s.
 //!
-//! The usual detail types are known here by heart, so that they are shown without the server's schema.
+//! The usual detail types are known here by heart, so that they are shown without the server's schema; others are
+//! shown by the schema that the call was made with.
 
 use std::sync::OnceLock;
 
@@ -45,15 +46,15 @@ struct RpcStatus {
     details: Vec<prost_types::Any>,
 }
 
-/// The details of an encoded `google.rpc.Status`; none if it is not one.
-pub(super) fn decode(bytes: &[u8]) -> Vec<Detail> {
+/// The details of an encoded `google.rpc.Status`, with `schema` for the types that are not usual; none if it is not one.
+pub(super) fn decode(bytes: &[u8], schema: Option<&DescriptorPool>) -> Vec<Detail> {
     let Ok(status) = RpcStatus::decode(bytes) else { return Vec::new() };
-    status.details.iter().map(detail).collect()
+    status.details.iter().map(|any| detail(any, schema)).collect()
 }
 
-fn detail(any: &prost_types::Any) -> Detail {
+fn detail(any: &prost_types::Any, schema: Option<&DescriptorPool>) -> Detail {
     let type_name = any.type_url.rsplit('/').next().unwrap_or_default().to_owned();
-    let known = pool().get_message_by_name(&type_name);
+    let known = pool().get_message_by_name(&type_name).or_else(|| schema?.get_message_by_name(&type_name));
     let value = known
         .and_then(|descriptor| DynamicMessage::decode(descriptor, any.value.as_slice()).ok())
         .and_then(|message| {
@@ -91,16 +92,42 @@ mod tests {
         retry.put_slice(&[0x0a, 0x02, 0x08, 0x03]);
         let status =
             RpcStatus { details: vec![any("google.rpc.RetryInfo", &retry), any("my.own.Detail", &[1, 2])] };
-        let details = decode(&status.encode_to_vec());
+        let details = decode(&status.encode_to_vec(), None);
         assert_eq!(details[0].text(), r#"RetryInfo {"retryDelay":"3s"}"#);
         assert_eq!(details[0].json(), json!({"type": "google.rpc.RetryInfo", "value": {"retryDelay": "3s"}}));
         assert_eq!(details[1].text(), "my.own.Detail AQI= (base64)");
     }
 
     #[test]
+    fn other_details_are_decoded_by_the_schema_of_the_call() {
+        let file = prost_types::FileDescriptorProto {
+            name: Some("own.proto".to_owned()),
+            package: Some("my.own".to_owned()),
+            message_type: vec![prost_types::DescriptorProto {
+                name: Some("Detail".to_owned()),
+                field: vec![prost_types::FieldDescriptorProto {
+                    name: Some("left".to_owned()),
+                    number: Some(1),
+                    r#type: Some(prost_types::field_descriptor_proto::Type::Int32.into()),
+                    label: Some(prost_types::field_descriptor_proto::Label::Optional.into()),
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            syntax: Some("proto3".to_owned()),
+            ..Default::default()
+        };
+        let set = prost_types::FileDescriptorSet { file: vec![file] };
+        let schema = DescriptorPool::decode(set.encode_to_vec().as_slice()).unwrap();
+        let status = RpcStatus { details: vec![any("my.own.Detail", &[0x08, 7])] };
+        let details = decode(&status.encode_to_vec(), Some(&schema));
+        assert_eq!(details[0].text(), r#"Detail {"left":7}"#);
+    }
+
+    #[test]
     fn what_is_no_status_has_no_details() {
-        assert_eq!(decode(&[0xff, 0xff]), []);
-        assert_eq!(decode(&[]), []);
+        assert_eq!(decode(&[0xff, 0xff], None), []);
+        assert_eq!(decode(&[], None), []);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{fmt, io};
 
 use serde_json::Value;
 
-pub(crate) use call::{connect, metadata_text, out_of_time, status};
+pub(crate) use call::{connect, metadata_text, out_of_time, status, status_of};
 pub(crate) use excerpt::Excerpt;
 
 use crate::{args::OutputFormat, console::Output, exit::Exit};

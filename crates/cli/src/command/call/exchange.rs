@@ -168,7 +168,8 @@ impl Outcome {
         let name = list::path(method.parent_service(), method);
         let received = passed.received.get();
         if let Some(status) = self.status {
-            let mut report = passed.facts(report::status(&status, &name), method);
+            let mut report =
+                passed.facts(report::status_of(&status, &name, Some(method.parent_pool())), method);
             if status.code() == Code::DeadlineExceeded {
                 let (connecting, calling) = (connection.connect_time(), self.took);
                 report = report.fact("spent", format!("connecting {connecting:.1?}, calling {calling:.1?}"));
