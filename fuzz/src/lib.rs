@@ -1,4 +1,4 @@
-//! Fuzz targets over the HTTP/2 engine and the gRPC on it, each a function of octets that panics if something is wrong.
+//! Fuzz targets over the HTTP/2 engine, the gRPC on it and what comes with TLS, each a function of octets that panics if something is wrong.
 //!
 //! `cargo xtask fuzz` runs them under libFuzzer; `cargo test -p peregrine-fuzz` replays the seeds, every input
 //! that ever failed (`fuzz/corpus`), and some thousand mutations of them; `cargo run -p peregrine-fuzz TARGET
@@ -6,6 +6,7 @@
 //!
 //! | module | what a target in it checks |
 //! |---|---|
+//! | [`certificates`] | any octets as a certificate: what is found are names that can be shown |
 //! | [`frames`] | what parses is written back as it was; agreement with the `h2` crate's frames |
 //! | [`hpack`] | the decoder is bounded and its result survives another round; agreement with `loona-hpack` |
 //! | [`machine`] | one connection, fed anything: no panic, rules of sending kept, slicing changes nothing |
@@ -16,6 +17,7 @@
 #![expect(clippy::missing_panics_doc, reason = "panicking at what is wrong is what a target is for")]
 
 pub mod bytes;
+pub mod certificates;
 pub mod frames;
 pub mod hpack;
 pub mod machine;
@@ -36,7 +38,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "frames", run: frames::round_trip, max_len: 1024 },
     Target { name: "frames_differential", run: frames::differential, max_len: 1024 },
     Target { name: "hpack_decode", run: hpack::decode, max_len: 4096 },
@@ -46,6 +48,7 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "client_connection", run: machine::client, max_len: 8192 },
     Target { name: "operations", run: operations::run, max_len: 2048 },
     Target { name: "unary_paths", run: unary_paths::run, max_len: 512 },
+    Target { name: "certificate_names", run: certificates::names, max_len: 2048 },
 ];
 
 /// The target called `name`.

@@ -12,7 +12,7 @@ use std::time::Instant;
 use peregrine_http2::{Config, Connection, Event, Field, Role};
 
 use crate::bytes::Random;
-use crate::hpack;
+use crate::{certificates, hpack};
 
 /// An input and where it comes from.
 pub type Seed = (String, Vec<u8>);
@@ -37,6 +37,7 @@ pub fn of(name: &str) -> Vec<Seed> {
         "client_connection" => {
             seeds.extend(recorded().into_iter().filter(|(name, _)| name.ends_with("server")));
         }
+        "certificate_names" => seeds.push(certificates::seed()),
         _ => {}
     }
     // Choices, for the targets that read their input as such; noise for the others.

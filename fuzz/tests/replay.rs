@@ -35,6 +35,7 @@ replays! {
     client_connection
     operations
     unary_paths
+    certificate_names
 }
 
 fn replay(target: Target) {

@@ -107,10 +107,37 @@
 //!     })
 //!     .configure("files.v1.Files/Upload", MethodConfig::new().max_receive_message_size(64 << 20));
 //!
-//! let channel = Channel::builder("https://files.example:443")
+//! let channel = Channel::builder("https://files.example")
 //!     .credentials(BearerToken::new("t0k3n")) // over TLS only
 //!     .configure("files.v1.Files", CallOptions::new().timeout(Duration::from_secs(5)));
 //! ```
+//!
+//! # TLS
+//! A target with `https://` is called over TLS and trusts whom the system trusts; say [`ChannelBuilder::tls`] to trust
+//! somebody else, or to show a certificate. A server with [`Server::tls`] can ask callers for one and tell handlers and
+//! interceptors who called. Certificates are changed without a restart: every clone of a [`ServerTls`] sees a reload.
+//!
+//! ```no_run
+//! # #[cfg(feature = "tls")]
+//! # async fn run() -> Result<(), peregrine::Error> {
+//! use peregrine::{Channel, ClientTls, InterceptedCall, Server, ServerTls, Status};
+//! use std::time::Duration;
+//!
+//! let tls = ServerTls::from_files("server.pem", "server.key")?.client_ca_file("clients-ca.pem")?;
+//! tokio::spawn(tls.clone().reload_every(Duration::from_mins(10), |reloaded| println!("{reloaded:?}")));
+//! let server = Server::builder().tls(tls).interceptor(|call: &mut InterceptedCall<'_>| {
+//!     match call.peer_identity().and_then(|identity| identity.spiffe_id()) {
+//!         Some("spiffe://shop/cart") => Ok(()),
+//!         _ => Err(Status::permission_denied("only the cart may")),
+//!     }
+//! }); // .add_service(..).serve(..)
+//!
+//! let tls = ClientTls::with_ca_file("servers-ca.pem")?.identity_files("cart.pem", "cart.key")?;
+//! let channel = Channel::builder("https://stock.shop:8443").tls(tls).connect().await?;
+//! # drop((server, channel)); Ok(()) }
+//! ```
+//! What can go wrong (a name that does not match, an expired certificate, a plaintext port, no certificate shown) is
+//! said by the [`Error`] of the attempt, with the next step.
 //!
 //! # Health, reflection, graceful shutdown
 //! ```no_run

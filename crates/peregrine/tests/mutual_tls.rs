@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use peregrine::observe::{ConnectionEvent, ConnectionInfo};
 use peregrine::rt::unary;
 use peregrine::{
-    BytesCodec, Channel, ChannelBuilder, ClientTls, Error, MethodDescriptor, Phase, Request, Server,
-    ServerTls, Status, TlsVersion,
+    BytesCodec, Channel, ChannelBuilder, ClientTls, Code, Error, InterceptedCall, MethodDescriptor, Observe,
+    Phase, Request, Server, ServerTls, Status, TlsVersion,
 };
 use peregrine_testkit::certificates::Certificate;
 use peregrine_testkit::service::UNARY;
@@ -230,6 +231,78 @@ fn a_reload_serves_new_connections_with_new_certificates_and_leaves_open_ones_al
         tls.replace(&stage.server_tls());
         assert_eq!(identity(&served, client).await.unwrap(), "cart");
         drop(open);
+        assert!(served.stop().await.is_clean());
+    });
+}
+
+#[test]
+fn files_are_read_again_at_every_interval_and_each_time_is_told() {
+    virtual_time(async {
+        let stage = Stage::new();
+        let folder = tempfile::tempdir().unwrap();
+        let (chain, key) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
+        let write = || {
+            let certificate = stage.servers.issue(&[NAME]);
+            fs::write(&chain, certificate.chain).unwrap();
+            fs::write(&key, certificate.key).unwrap();
+        };
+        write();
+        let tls = ServerTls::from_files(&chain, &key).unwrap();
+        let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let begun = Instant::now();
+        let reloading = tokio::spawn(tls.reload_every(Duration::from_mins(10), move |reloaded| {
+            told.send(reloaded).unwrap();
+        }));
+        assert!(!heard.recv().await.unwrap().unwrap());
+        assert!(begun.elapsed() >= Duration::from_mins(10));
+        write();
+        assert!(heard.recv().await.unwrap().unwrap());
+        fs::remove_file(&key).unwrap();
+        assert!(heard.recv().await.unwrap().unwrap_err().to_string().contains("key.pem"));
+        write();
+        assert!(heard.recv().await.unwrap().unwrap(), "a failure is not the end");
+        reloading.abort();
+    });
+}
+
+/// Writes down who connections are with once they are ready.
+#[derive(Clone, Debug, Default)]
+struct Names(Arc<Mutex<Vec<String>>>);
+
+impl Observe for Names {
+    fn connection(&self, connection: &ConnectionInfo, event: &ConnectionEvent<'_>) {
+        if let ConnectionEvent::Ready = event {
+            let identity = connection.peer_identity.as_deref();
+            let name = identity.and_then(|identity| identity.common_name()).unwrap_or("nobody");
+            self.0.lock().unwrap().push(name.to_owned());
+        }
+    }
+}
+
+#[test]
+fn observers_and_interceptors_learn_the_names_too() {
+    virtual_time(async {
+        let stage = Stage::new();
+        let names = Names::default();
+        let server = Server::builder()
+            .add_service(TestService::new(Arc::default()))
+            .tls(stage.server_tls().anonymous_clients())
+            .observe(names.clone())
+            .interceptor(|call: &mut InterceptedCall<'_>| {
+                match call.peer_identity().and_then(|identity| identity.common_name()) {
+                    Some("cart") => Ok(()),
+                    Some(other) => Err(Status::permission_denied(format!("{other} may not"))),
+                    None => Err(Status::unauthenticated("who are you?")),
+                }
+            });
+        let served = serve(server);
+        let [cart, thief] = ["cart", "thief"].map(|name| stage.clients.issue_client(name, &[]));
+        assert_eq!(identity(&served, stage.client(&cart)).await.unwrap(), "cart");
+        let refused = identity(&served, stage.client(&thief)).await.unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (Code::PermissionDenied, "thief may not"));
+        let refused = identity(&served, stage.anonymous()).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unauthenticated);
+        assert_eq!(*names.0.lock().unwrap(), ["cart", "thief", "nobody"]);
         assert!(served.stop().await.is_clean());
     });
 }

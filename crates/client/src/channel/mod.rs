@@ -162,3 +162,26 @@ impl fmt::Debug for Channel {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, feature = "_tls"))]
+mod tests {
+    use peregrine_testkit::Authority;
+    use peregrine_transport::tls::ClientTls;
+
+    use super::*;
+
+    #[test]
+    fn calls_say_https_over_tls_and_only_there() {
+        // wire-rules 3
+        let tls = ClientTls::with_ca_pem(Authority::new().pem).unwrap();
+        for target in ["https://a.test", "a.test:443", "dns:///a.test:443"] {
+            let channel = Channel::builder(target).tls(tls.clone()).build().unwrap();
+            assert_eq!(channel.scheme(), "https", "{target}");
+        }
+        for target in ["http://a.test", "a.test:443", "unix:/a"] {
+            assert_eq!(Channel::builder(target).build().unwrap().scheme(), "http", "{target}");
+        }
+        // What names TLS is never called without.
+        assert!(Channel::builder("http://a.test").tls(tls).build().is_err());
+    }
+}

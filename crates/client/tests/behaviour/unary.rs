@@ -44,6 +44,8 @@ fn a_call_is_answered() {
             assert_eq!(body, b"\0\0\0\0\x02hi");
             assert_eq!(asked.field(":path"), Some("/test.Service/Unary"));
             assert_eq!(asked.field(":authority"), Some("server.test:50051"));
+            // wire-rules 3
+            assert_eq!(asked.field(":scheme"), Some("http"));
             assert_eq!(asked.field("te"), Some("trailers"));
             assert_eq!(asked.field("content-type"), Some("application/grpc"));
             let agent = asked.field("user-agent").unwrap();

@@ -15,6 +15,7 @@ mod error;
 mod first_bytes;
 mod material;
 mod pem;
+mod reload;
 mod server;
 mod stream;
 mod version;
