@@ -276,7 +276,7 @@ mod tests {
 
     use super::*;
     use crate::channel::keepalive::KeepaliveTime;
-    use crate::connection::Observed;
+    use crate::connection::{HttpCodes, Observed};
 
     #[test]
     fn a_call_that_moved_before_its_first_place_was_noted_stays_where_it_is() {
@@ -286,7 +286,14 @@ mod tests {
             let now = std::time::Instant::now();
             let (observed, keepalive) = (Observed::by_nobody(), Arc::new(KeepaliveTime::new(None)));
             let runtime = runtime.handle().clone();
-            let connection = SharedConnection::new(Config::client(), observed, keepalive, runtime, now);
+            let connection = SharedConnection::new(
+                Config::client(),
+                observed,
+                keepalive,
+                HttpCodes::default(),
+                runtime,
+                now,
+            );
             Started { connection, id: CallId::from_parts(index, 0) }
         };
         let place = |call: &StreamCall| call.lock().as_ref().map(|(_, id)| *id);

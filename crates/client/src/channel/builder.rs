@@ -4,6 +4,7 @@
 mod calls;
 mod compression;
 mod connection;
+mod foreign;
 mod format;
 
 use std::fmt;
@@ -29,6 +30,7 @@ use super::keepalive::KeepaliveTime;
 use super::method_options::MethodOptions;
 use super::secure::Secure;
 use super::subchannel::{self, Subchannel};
+use crate::connection::HttpCodes;
 use crate::error;
 
 /// What this library calls itself (wire-rules 17).
@@ -59,6 +61,7 @@ pub struct ChannelBuilder {
     engine: Config,
     observer: Option<Arc<dyn Observe>>,
     accept_encodings: EncodingSet,
+    http_codes: HttpCodes,
 }
 
 impl ChannelBuilder {
@@ -79,6 +82,7 @@ impl ChannelBuilder {
             engine: Config::client(),
             observer: None,
             accept_encodings: EncodingSet::supported(),
+            http_codes: HttpCodes::default(),
         }
     }
 
@@ -214,6 +218,7 @@ impl ChannelBuilder {
             engine: self.engine,
             observer: self.observer,
             accept_encoding: compression::accept_encoding(self.accept_encodings),
+            http_codes: self.http_codes,
         };
         Ok(Channel { subchannel: Subchannel::new(config) })
     }

@@ -34,7 +34,7 @@ use super::keepalive::KeepaliveTime;
 use super::method_options::MethodOptions;
 use super::secure::Secure;
 use crate::connection::driver::Driver;
-use crate::connection::{Observed, SharedConnection};
+use crate::connection::{HttpCodes, Observed, SharedConnection};
 use crate::error;
 
 /// How long the peer may take for its part of TLS once the socket is open, and for its SETTINGS once that is done; the
@@ -63,6 +63,7 @@ pub(super) struct Config {
     pub(super) engine: peregrine_http2::Config,
     pub(super) keepalive: Arc<KeepaliveTime>,
     pub(super) observer: Option<Arc<dyn Observe>>,
+    pub(super) http_codes: HttpCodes,
 }
 
 /// The connection to one endpoint.
@@ -270,8 +271,10 @@ impl Attempt {
     async fn live<IO: AsyncRead + AsyncWrite + Unpin>(&mut self, stream: IO, peer: PeerAddr) {
         let silence = self.patience();
         let keepalive = Arc::clone(&self.config.keepalive);
+        let http_codes = self.config.http_codes.clone();
         let (engine, observed) = (self.engine(silence), self.observed(peer));
-        let connection = SharedConnection::new(engine, observed, keepalive, Handle::current(), now());
+        let connection =
+            SharedConnection::new(engine, observed, keepalive, http_codes, Handle::current(), now());
         let mut driver = Driver::new(stream, Arc::clone(&connection));
         if let Err((error, closed)) = driver.start(silence).await {
             let error = self.config.secure.refusal(&self.config.target, &closed).unwrap_or(error);

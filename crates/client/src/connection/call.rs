@@ -11,6 +11,7 @@ use peregrine_core::message::UnaryBody;
 use peregrine_http2::{Head, StreamKey};
 
 use super::response::{self, Fate, Stage};
+use super::response_head::metadata;
 use crate::call_error::hinted;
 
 /// A call between its start and the moment its caller has all of it.
@@ -89,6 +90,17 @@ pub(crate) enum Reply {
 pub(crate) struct CallFailure {
     pub(crate) status: Status,
     pub(crate) fate: Fate,
+}
+
+impl CallFailure {
+    /// With the initial metadata of the response `head` that came before it (wire-rules 97). Metadata that cannot be
+    /// read is left out: the call has failed, and its own status says more.
+    pub(super) fn after(self, head: Option<Arc<Head>>) -> Self {
+        match head.map(|head| metadata(&head)) {
+            Some(Ok(metadata)) => Self { status: self.status.with_initial_metadata(metadata), ..self },
+            Some(Err(_)) | None => self,
+        }
+    }
 }
 
 /// A refused call that can be made again. It holds the request, and where the response goes.

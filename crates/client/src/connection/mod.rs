@@ -12,6 +12,7 @@
 //! | `driver` | the task between socket and engine |
 //! | `effects` | what is done once the lock is released |
 //! | `handshake` | what a peer that is no gRPC server said instead |
+//! | `http_codes` | codes for HTTP statuses, where the channel has its own |
 //! | `message_target` | where codecs write |
 //! | `observed` | what an observer hears |
 //! | `request_head`, `response_head` | header blocks both ways |
@@ -25,6 +26,7 @@ mod deadlines;
 pub(crate) mod driver;
 mod effects;
 mod handshake;
+mod http_codes;
 mod message_target;
 mod observed;
 mod request_head;
@@ -48,6 +50,7 @@ use tokio::runtime::Handle;
 pub(crate) use self::call::{Body, CallDeadline, NewSink, Replay, Reply, StreamSink};
 pub(crate) use self::calls::CallId;
 use self::effects::Effects;
+pub(crate) use self::http_codes::HttpCodes;
 pub(crate) use self::message_target::MessageTarget;
 use self::message_target::WriteError;
 pub(crate) use self::observed::Observed;
@@ -122,12 +125,13 @@ impl SharedConnection {
         config: Config,
         observed: Observed,
         keepalive: Arc<KeepaliveTime>,
+        http_codes: HttpCodes,
         runtime: Handle,
         now: Instant,
     ) -> Arc<Self> {
         let engine = Connection::new(Role::Client, config, now);
         Arc::new(Self {
-            state: Mutex::new(State::new(engine, keepalive, Arc::clone(&observed.name))),
+            state: Mutex::new(State::new(engine, keepalive, Arc::clone(&observed.name), http_codes)),
             accepts_calls: AtomicBool::new(true),
             observed,
             runtime,

@@ -70,6 +70,8 @@ pub(super) struct End {
     pub(super) reset: ErrorCode,
     /// Whether the peer may have worked on the call.
     pub(super) fate: Fate,
+    /// What the code was taken from, if the response has no status of gRPC's.
+    pub(super) http_status: Option<u16>,
 }
 
 /// Whether a failed call may have had an effect at the peer (wire-rules 67, 75; bug-reports 55).
@@ -90,17 +92,28 @@ impl End {
     /// The peer said that all went well.
     fn success(trailers: Arc<Head>) -> Self {
         let trailers = ResponseHead::of(&trailers).has_metadata().then_some(trailers);
-        Self { result: Ok(trailers), reset: ErrorCode::NO_ERROR, fate: Fate::Unknown }
+        Self { result: Ok(trailers), reset: ErrorCode::NO_ERROR, fate: Fate::Unknown, http_status: None }
     }
 
     /// The call failed with `status`.
     pub(super) fn failed(status: Status, reset: ErrorCode) -> Self {
-        Self { result: Err(status), reset, fate: Fate::Unknown }
+        Self { result: Err(status), reset, fate: Fate::Unknown, http_status: None }
+    }
+
+    /// `page` came instead of a response.
+    fn page(page: &Page, reset: ErrorCode) -> Self {
+        Self { http_status: Some(page.http_status), ..Self::failed(page.status(), reset) }
+    }
+
+    /// The same failure with another code.
+    pub(super) fn with_code(self, code: Code) -> Self {
+        let result = self.result.map_err(|status| Status::new(code, status.message().to_owned()));
+        Self { result, ..self }
     }
 
     /// The call failed before the peer worked on it.
     pub(super) fn unprocessed(status: Status, fate: Fate) -> Self {
-        Self { result: Err(status), reset: ErrorCode::CANCEL, fate }
+        Self { result: Err(status), reset: ErrorCode::CANCEL, fate, http_status: None }
     }
 }
 
@@ -152,7 +165,7 @@ impl Stage {
             }
             Self::Page(page) => {
                 let step = if page.push(data) || end_stream {
-                    fail(page.status(), ErrorCode::PROTOCOL_ERROR)
+                    Step::End(End::page(page, ErrorCode::PROTOCOL_ERROR))
                 } else {
                     Step::More
                 };
@@ -185,7 +198,7 @@ impl Stage {
         let status = match (facts.code, &*self) {
             (Some(Code::Ok), _) => return Step::End(End::success(head)),
             (Some(_), _) => response_head::status(&head),
-            (None, Self::Page(page)) => page.status(),
+            (None, Self::Page(page)) => return Step::End(End::page(page, ErrorCode::NO_ERROR)),
             // wire-rules 53
             (None, _) => Status::unknown("the response has no grpc-status in its trailers"),
         };
@@ -206,7 +219,7 @@ impl Stage {
                     Status::internal(format!("a gRPC response with HTTP status {status} and no grpc-status"))
                 }
             },
-            None => Page::new(&head).status(),
+            None => return End::page(&Page::new(&head), ErrorCode::NO_ERROR),
         };
         End::failed(status, ErrorCode::NO_ERROR)
     }

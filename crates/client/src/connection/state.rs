@@ -13,6 +13,7 @@ use super::call::{Body, Call, CallFailure, NewSink, Reply, SingleSink, Sink, Str
 use super::calls::{CallId, Calls};
 use super::deadlines::Deadlines;
 use super::effects::Effects;
+use super::http_codes::HttpCodes;
 use super::request_head::HeadBlocks;
 use super::response::{self, End, Fate, Stage, Step};
 use super::response_head;
@@ -46,6 +47,8 @@ pub(super) struct State {
     name: Arc<str>,
     /// Of the whole channel: told when the peer has had too many PINGs.
     keepalive: Arc<KeepaliveTime>,
+    /// Of the whole channel too.
+    http_codes: HttpCodes,
 }
 
 /// The peer's last words.
@@ -65,7 +68,12 @@ const TOO_MANY_PINGS: &[u8] = b"too_many_pings";
 const DEBUG_SHOWN: usize = 200;
 
 impl State {
-    pub(super) fn new(engine: Connection, keepalive: Arc<KeepaliveTime>, name: Arc<str>) -> Self {
+    pub(super) fn new(
+        engine: Connection,
+        keepalive: Arc<KeepaliveTime>,
+        name: Arc<str>,
+        http_codes: HttpCodes,
+    ) -> Self {
         Self {
             engine,
             blocks: HeadBlocks::default(),
@@ -80,6 +88,7 @@ impl State {
             has_answered: false,
             name,
             keepalive,
+            http_codes,
         }
     }
 
@@ -147,7 +156,7 @@ impl State {
                 let body = std::mem::replace(&mut single.body, nothing);
                 Reply::Received { head: single.head.take(), body, trailers }
             }
-            Some(Err(failure)) => Reply::Failed(failure),
+            Some(Err(failure)) => Reply::Failed(failure.after(single.head.take())),
         };
         self.calls.vacate(id);
         Poll::Ready(reply)
@@ -423,6 +432,9 @@ impl State {
 
     /// Hands the end of a call to whoever waits for it.
     fn settle(&mut self, id: CallId, mut end: End, effects: &mut Effects) {
+        if let Some(code) = end.http_status.and_then(|status| self.http_codes.exception(status)) {
+            end = end.with_code(code);
+        }
         if let Err(status) = end.result {
             end.result = Err(match self.facts(id) {
                 Some(facts) => explained(status, facts),

@@ -116,6 +116,38 @@ fn a_status_arrives_with_message_details_and_metadata() {
 }
 
 #[test]
+fn initial_metadata_of_a_failed_call_is_kept_apart_from_its_trailers() {
+    // wire-rules 62, 97
+    let status = call(async |server, stream| {
+        server.head(stream, &[("initial", "1"), ("both", "a")]).await;
+        server.trailers(stream, &[("grpc-status", "5"), ("trailing", "2"), ("both", "b")]).await;
+    })
+    .unwrap_err();
+    assert_eq!(status.initial_metadata().get("initial"), Some("1"));
+    assert_eq!(status.initial_metadata().get("both"), Some("a"));
+    assert_eq!(status.metadata().get("trailing"), Some("2"));
+    assert_eq!(status.metadata().get("both"), Some("b"));
+    assert_eq!((status.initial_metadata().len(), status.metadata().len()), (2, 2));
+}
+
+#[test]
+fn initial_metadata_of_trailers_only_is_empty() {
+    // wire-rules 62, 97
+    let status = call(async |server, stream| {
+        let all = [
+            (":status", "200"),
+            ("content-type", "application/grpc"),
+            ("grpc-status", "5"),
+            ("trailing", "2"),
+        ];
+        server.headers(stream, &all, true).await;
+    })
+    .unwrap_err();
+    assert!(status.initial_metadata().is_empty());
+    assert_eq!(status.metadata().get("trailing"), Some("2"));
+}
+
+#[test]
 fn bug_27_trailers_only_is_the_same_as_trailers() {
     // wire-rules 50, bug-reports 27
     let status = call(async |server, stream| {
@@ -248,6 +280,27 @@ fn bug_32_33_a_web_page_is_shown_and_its_code_mapped() {
     .unwrap_err();
     assert_eq!(status.code(), Code::Unavailable);
     assert!(status.message().contains("<h1>sorry</h1>"), "{status}");
+}
+
+#[test]
+fn an_http_status_gets_the_code_that_the_channel_gives_it() {
+    // wire-rules 55: the text's own code, unless the channel has another for this one status.
+    let code_of = |http_status: &str| {
+        virtual_time(async {
+            let (builder, mut acceptor) = pair();
+            let channel = builder.code_for_http_status(431, Code::Unknown).build().unwrap();
+            let served = async {
+                let mut server = acceptor.accept().await;
+                let stream = server.request().await.stream;
+                server.headers(stream, &[(":status", http_status)], true).await;
+                server
+            };
+            let (reply, _server) = tokio::join!(unary(&channel, message("hi")), served);
+            reply.unwrap_err().code()
+        })
+    };
+    assert_eq!(code_of("431"), Code::Unknown);
+    assert_eq!(code_of("400"), Code::Internal);
 }
 
 #[test]

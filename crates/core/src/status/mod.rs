@@ -51,14 +51,22 @@ struct Inner {
     details: Details,
     /// Allocated on demand (D1); kept as given, even if empty (D2).
     metadata: Option<Box<MetadataMap>>,
+    /// What came before the failure; on demand too.
+    initial_metadata: Option<Box<MetadataMap>>,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl Status {
     /// A status of any code.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
-        let inner =
-            Inner { code, message: message.into(), details: Details::NONE, metadata: None, source: None };
+        let inner = Inner {
+            code,
+            message: message.into(),
+            details: Details::NONE,
+            metadata: None,
+            initial_metadata: None,
+            source: None,
+        };
         Self { inner: Box::new(inner) }
     }
 
@@ -112,6 +120,21 @@ impl Status {
     #[must_use]
     pub fn with_metadata(mut self, metadata: MetadataMap) -> Self {
         self.inner.metadata = Some(Box::new(metadata));
+        self
+    }
+
+    /// On a client, of a call with one response: the initial metadata that the peer had sent before the call failed;
+    /// empty if it sent none, or only trailers (wire-rules 62, 97). A stream of responses has its own, in
+    /// [`Streaming::headers`](crate::Streaming::headers). On a server it is not sent.
+    pub fn initial_metadata(&self) -> &MetadataMap {
+        static EMPTY: MetadataMap = MetadataMap::new();
+        self.inner.initial_metadata.as_deref().unwrap_or(&EMPTY)
+    }
+
+    /// Sets the initial metadata; done by the client.
+    #[must_use]
+    pub fn with_initial_metadata(mut self, metadata: MetadataMap) -> Self {
+        self.inner.initial_metadata = Some(Box::new(metadata));
         self
     }
 
@@ -227,6 +250,9 @@ impl fmt::Debug for Status {
         }
         if !self.metadata().is_empty() {
             write!(f, "\n  metadata: {:?}", self.metadata())?;
+        }
+        if !self.initial_metadata().is_empty() {
+            write!(f, "\n  initial metadata: {:?}", self.initial_metadata())?;
         }
         report::Report { headline: &headline, hint: None }.write_causes(f, self.source())
     }

@@ -25,6 +25,7 @@ pub(crate) fn of_single<R: Answer>(result: Result<Response<R>, Status>) -> Clien
 /// Of a call that failed before there was anything else.
 pub(crate) fn of_failure(status: &Status) -> ClientResponseResult {
     ClientResponseResult {
+        response_headers: headers::list(status.initial_metadata()),
         error: Some(errors::from_status(status)).into(),
         response_trailers: headers::list(status.metadata()),
         ..Default::default()
