@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use bytes::Bytes;
 use peregrine::{Channel, ClientTls, Code};
 use peregrine_conformance::pb::ClientCompatRequest;
@@ -48,8 +48,11 @@ fn connect(case: &ClientCompatRequest) -> Result<Channel> {
     let builder = if case.server_tls_cert.is_empty() {
         Channel::builder(format!("http://{place}"))
     } else {
-        ensure!(case.client_tls_creds.is_unset(), "certificates of callers are not shown yet");
-        Channel::builder(format!("https://{place}")).tls(ClientTls::with_ca_pem(&case.server_tls_cert)?)
+        let mut tls = ClientTls::with_ca_pem(&case.server_tls_cert)?;
+        if let Some(own) = case.client_tls_creds.as_option() {
+            tls = tls.identity_pem(&own.cert, &own.key)?;
+        }
+        Channel::builder(format!("https://{place}")).tls(tls)
     };
     // One case wants UNKNOWN, where gRPC's table of HTTP statuses, and with it the library, says INTERNAL (wire-rules
     // 55).

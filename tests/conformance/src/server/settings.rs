@@ -20,8 +20,11 @@ pub(crate) fn apply(
     };
     if request.use_tls {
         let own = request.server_creds.as_option().context("TLS is asked for without a certificate")?;
-        ensure!(request.client_tls_cert.is_empty(), "callers' certificates are not judged yet");
-        server = server.tls(ServerTls::from_pem(&own.cert, &own.key)?);
+        let mut tls = ServerTls::from_pem(&own.cert, &own.key)?;
+        if !request.client_tls_cert.is_empty() {
+            tls = tls.client_ca_pem(&request.client_tls_cert)?;
+        }
+        server = server.tls(tls);
         response.pem_cert = own.cert.clone();
     }
     if request.message_receive_limit > 0 {
