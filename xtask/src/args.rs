@@ -11,6 +11,8 @@ pub(crate) enum Command {
     Test { filters: Vec<String>, full: bool },
     /// Run the whole interoperability matrix, or those of its cells whose id contains one of the filters.
     Interop { filters: Vec<String> },
+    /// Run the public suite of gRPC cases on the named sides, `server` or `client`, or on both.
+    Conformance { sides: Vec<String>, full: bool },
     /// Run the named fuzz targets, or all of them, so many minutes each.
     Fuzz { targets: Vec<String>, minutes: u64 },
     /// Print which rules of HTTP/2 are cited, and which are not kept.
@@ -32,10 +34,13 @@ pub(crate) enum Command {
 pub(crate) const HELP: &str = "\
 cargo xtask check [NAME..]          run all checks, or the named ones (`check list` names them)
 cargo xtask test [FILTER..] [--full]  run all tests, or those whose id contains a filter: rust, demo, newcomer,
-                                    grpcurl, h2spec, interop, interop/tonic, large_unary, load, ...
-                                    --full makes soaks long and runs the peers among themselves too
+                                    grpcurl, h2spec, conformance, interop, interop/tonic, large_unary, load, ...
+                                    --full makes soaks long, runs the peers among themselves too, and the whole of
+                                    conformance
 cargo xtask interop [FILTER..]      run every interoperability case with every stack that has it, plaintext and TLS;
                                     without a filter, writes docs/interop.md
+cargo xtask conformance [server] [client] [--full]  run the public suite of gRPC cases; --full with every
+                                    compression and message format
 cargo xtask fuzz [TARGET..] [--minutes N]  run all fuzz targets, or the named ones, N minutes each (default 10)
 cargo xtask citations               how the rules of HTTP/2 are kept: cited in code and in tests, or not done, and why
 cargo xtask rules                   how the rules of gRPC are kept; writes docs/conformance.md
@@ -69,8 +74,8 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
         return Ok(Command::Help);
     }
     let command = words.remove(0);
-    if full && command != "test" {
-        bail!("`--full` belongs to `cargo xtask test`");
+    if full && !["test", "conformance"].contains(&command.as_str()) {
+        bail!("`--full` belongs to `cargo xtask test` and `cargo xtask conformance`");
     }
     if minutes.is_some() && command != "fuzz" {
         bail!("`--minutes` belongs to `cargo xtask fuzz`");
@@ -81,6 +86,10 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
         "test" => Ok(Command::Test { filters: words, full }),
         "big-protos" => Ok(Command::BigProtos { filters: words }),
         "interop" => Ok(Command::Interop { filters: words }),
+        "conformance" => match words.iter().find(|word| !["server", "client"].contains(&word.as_str())) {
+            Some(other) => bail!("`conformance` has the sides `server` and `client`, and no `{other}`"),
+            None => Ok(Command::Conformance { sides: words, full }),
+        },
         "citations" if words.is_empty() => Ok(Command::Citations),
         "rules" if words.is_empty() => Ok(Command::Rules),
         "coverage" if words.is_empty() => Ok(Command::Coverage),
@@ -114,6 +123,15 @@ mod tests {
         assert_eq!(parse_line("fuzz frames --minutes 3").unwrap(), expected);
         assert!(parse_line("fuzz --minutes").is_err() && parse_line("fuzz --minutes 0").is_err());
         assert!(parse_line("test --minutes 3").unwrap_err().to_string().contains("xtask fuzz"));
+    }
+
+    #[test]
+    fn conformance_takes_sides_and_full() {
+        let both = Command::Conformance { sides: Vec::new(), full: true };
+        assert_eq!(parse_line("conformance --full").unwrap(), both);
+        let server = Command::Conformance { sides: vec!["server".into()], full: false };
+        assert_eq!(parse_line("conformance server").unwrap(), server);
+        assert!(parse_line("conformance sever").unwrap_err().to_string().contains("`server`"));
     }
 
     #[test]

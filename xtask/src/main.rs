@@ -44,6 +44,7 @@ fn run() -> anyhow::Result<bool> {
     match command {
         Command::Check { names } => check::run(&workspace, &names),
         Command::Test { filters, full } => suite::run(&workspace, &filters, full),
+        Command::Conformance { sides, full } => suite::run_conformance(&workspace, &sides, full),
         Command::Interop { filters } => suite::interop::matrix::run(&workspace, &filters),
         Command::BigProtos { filters } => big_protos::run(&workspace, &filters),
         Command::Coverage => coverage::run(&workspace),

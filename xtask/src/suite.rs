@@ -4,6 +4,7 @@
 //! which filters match. Everything listens on loopback, on ports found free, for a bounded time. The last
 //! line says how many passed and failed, alone, so that machines can read it too.
 
+mod conformance;
 mod demo;
 mod grpcurl;
 mod h2spec;
@@ -36,12 +37,13 @@ pub(crate) struct Run<'w> {
 /// A part of the run: its name, and the function that runs those of its tests which are wanted.
 type Part = (&'static str, fn(&mut Run<'_>) -> anyhow::Result<()>);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("rust", rust::run),
     ("demo", demo::run),
     ("newcomer", newcomer::run),
     ("grpcurl", grpcurl::run),
     ("h2spec", h2spec::run),
+    ("conformance", conformance::run),
     ("interop", interop::run),
     ("load", load::run),
 ];
@@ -61,6 +63,15 @@ pub(crate) fn run(workspace: &Workspace, filters: &[String], full: bool) -> anyh
     }
     run.results.print_summary();
     Ok(run.results.all_passed())
+}
+
+/// Runs the public suite of gRPC cases alone, on the named sides or on both; says whether all cases passed.
+pub(crate) fn run_conformance(workspace: &Workspace, sides: &[String], full: bool) -> anyhow::Result<bool> {
+    let filters = match sides {
+        [] => vec!["conformance/".to_owned()],
+        sides => sides.iter().map(|side| format!("conformance/{side}")).collect(),
+    };
+    run(workspace, &filters, full)
 }
 
 impl<'w> Run<'w> {

@@ -25,6 +25,7 @@ pub(crate) fn install_all(workspace: &Workspace) -> bool {
         go::grpcurl(workspace).map(drop),
         go::interop(workspace).map(drop),
         go::h2spec(workspace).map(drop),
+        go::connectconformance(workspace).map(drop),
         python::interpreter(workspace).map(drop),
         cargo::DENY.program(workspace).map(drop),
     ];

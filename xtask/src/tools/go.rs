@@ -1,4 +1,4 @@
-//! grpcurl, grpc-go's own interoperability programs and h2spec, built by `go install`.
+//! grpcurl, grpc-go's own interoperability programs, h2spec and connectconformance, built by `go install`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +15,10 @@ pub(crate) const INTEROP: [&str; 2] =
 const H2SPEC: &str = "github.com/summerwind/h2spec v2.2.1+incompatible, golang.org/x/net v0.62.0";
 /// Where the module file is, in the tree.
 const H2SPEC_MODULE: &str = "tests/http2/h2spec";
+
+/// As [`H2SPEC`], so that the sums of all that it is built from are in the tree.
+const CONNECTCONFORMANCE: &str = "connectrpc.com/conformance v1.0.5";
+const CONNECTCONFORMANCE_MODULE: &str = "tests/conformance/suite";
 
 /// grpc-go's programs.
 #[derive(Debug)]
@@ -55,6 +59,17 @@ pub(crate) fn h2spec(workspace: &Workspace) -> anyhow::Result<H2spec> {
     Ok(H2spec { client: install.folder.join("h2spec"), server: install.folder.join("h2specd") })
 }
 
+/// The runner of the public suite of gRPC cases; it has its own client and server inside.
+pub(crate) fn connectconformance(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let install = Install::new(workspace, "connectconformance", CONNECTCONFORMANCE);
+    install.ensure(|| {
+        require("go", "version", "install Go 1.26 or newer (for connectconformance)")?;
+        let module = workspace.root().join(CONNECTCONFORMANCE_MODULE);
+        step(Command::new("go").args(["install", "tool"]).current_dir(module).env("GOBIN", &install.folder))
+    })?;
+    Ok(install.folder.join("connectconformance"))
+}
+
 /// `go install PACKAGE@VERSION` takes the dependencies that the package's own module pins.
 fn go_install(folder: &Path, packages: &[&str]) -> anyhow::Result<()> {
     require("go", "version", "install Go 1.25 or newer (for grpcurl and grpc-go's interop programs)")?;
@@ -67,11 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stamp_of_h2spec_names_what_its_module_file_pins() {
-        let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(H2SPEC_MODULE).join("go.mod");
-        let text = std::fs::read_to_string(module).unwrap();
-        for version in H2SPEC.split(", ") {
-            assert!(text.contains(version), "{version}");
+    fn stamps_name_what_the_module_files_pin() {
+        for (folder, stamp) in [(H2SPEC_MODULE, H2SPEC), (CONNECTCONFORMANCE_MODULE, CONNECTCONFORMANCE)] {
+            let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder).join("go.mod");
+            let text = std::fs::read_to_string(module).unwrap();
+            for version in stamp.split(", ") {
+                assert!(text.contains(version), "{version}");
+            }
         }
     }
 }
