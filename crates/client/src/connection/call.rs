@@ -97,7 +97,9 @@ impl CallFailure {
     /// read is left out: the call has failed, and its own status says more.
     pub(super) fn after(self, head: Option<Arc<Head>>) -> Self {
         match head.map(|head| metadata(&head)) {
-            Some(Ok(metadata)) => Self { status: self.status.with_initial_metadata(metadata), ..self },
+            Some(Ok(metadata)) => {
+                Self { status: self.status.with_initial_metadata(metadata.into_shared()), ..self }
+            }
             Some(Err(_)) | None => self,
         }
     }

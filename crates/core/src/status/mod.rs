@@ -51,8 +51,8 @@ struct Inner {
     details: Details,
     /// Allocated on demand (D1); kept as given, even if empty (D2).
     metadata: Option<Box<MetadataMap>>,
-    /// What came before the failure; on demand too.
-    initial_metadata: Option<Box<MetadataMap>>,
+    /// What came before the failure, shared with the calls that received the same.
+    initial_metadata: Option<Arc<MetadataMap>>,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -133,8 +133,8 @@ impl Status {
 
     /// Sets the initial metadata; done by the client.
     #[must_use]
-    pub fn with_initial_metadata(mut self, metadata: MetadataMap) -> Self {
-        self.inner.initial_metadata = Some(Box::new(metadata));
+    pub fn with_initial_metadata(mut self, metadata: impl Into<Arc<MetadataMap>>) -> Self {
+        self.inner.initial_metadata = Some(metadata.into());
         self
     }
 
