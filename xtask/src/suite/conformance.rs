@@ -41,18 +41,19 @@ const HALVES: [Half; 2] = [
         mode: "server",
         program: "conformance-server",
         small: Gate { codecs: PROTO, compressions: "COMPRESSION_IDENTITY, COMPRESSION_GZIP", cases: 566 },
-        full: Gate { codecs: PROTO, compressions: ALL_COMPRESSIONS, cases: 1_097 },
+        full: Gate { codecs: ALL_CODECS, compressions: ALL_COMPRESSIONS, cases: 1_862 },
     },
     Half {
         id: "conformance/client",
         mode: "client",
         program: "conformance-client",
         small: Gate { codecs: PROTO, compressions: "COMPRESSION_IDENTITY", cases: 336 },
-        full: Gate { codecs: PROTO, compressions: "COMPRESSION_IDENTITY", cases: 336 },
+        full: Gate { codecs: ALL_CODECS, compressions: "COMPRESSION_IDENTITY", cases: 539 },
     },
 ];
 
 const PROTO: &str = "CODEC_PROTO";
+const ALL_CODECS: &str = "CODEC_PROTO, CODEC_JSON";
 const ALL_COMPRESSIONS: &str =
     "COMPRESSION_IDENTITY, COMPRESSION_GZIP, COMPRESSION_DEFLATE, COMPRESSION_SNAPPY, COMPRESSION_ZSTD";
 

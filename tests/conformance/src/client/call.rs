@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use buffa::{Message, MessageName};
-use peregrine::Request;
+use peregrine::{Format, Request};
 use peregrine_conformance::headers;
 use peregrine_conformance::pb::client_compat_request::cancel::CancelTiming;
 use peregrine_conformance::pb::{
-    BidiStreamResponse, ClientCompatRequest, ClientResponseResult, ClientStreamResponse, ConformancePayload,
-    ConformanceServiceClient, IdempotentUnaryResponse, Protocol, ServerStreamResponse, StreamType,
-    UnaryResponse, UnimplementedResponse,
+    BidiStreamResponse, ClientCompatRequest, ClientResponseResult, ClientStreamResponse, Codec,
+    ConformancePayload, ConformanceServiceClient, IdempotentUnaryResponse, Protocol, ServerStreamResponse,
+    StreamType, UnaryResponse, UnimplementedResponse,
 };
 
 use crate::channels::Channels;
@@ -128,6 +128,11 @@ fn with_options<T>(case: &ClientCompatRequest, message: T) -> Result<Request<T>>
     }
     if case.message_receive_limit > 0 {
         request = request.max_response_size(case.message_receive_limit as usize);
+    }
+    match case.codec.as_known() {
+        Some(Codec::CODEC_PROTO) => {}
+        Some(Codec::CODEC_JSON) => request = request.format(Format::Json),
+        _ => bail!("{:?} is not spoken here", case.codec),
     }
     Ok(request)
 }

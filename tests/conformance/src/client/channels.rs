@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use bytes::Bytes;
-use peregrine::{Channel, ClientTls, Code};
+use peregrine::{Channel, ClientTls, Code, Format, Json};
 use peregrine_conformance::pb::ClientCompatRequest;
 
 /// All channels of this program.
@@ -56,5 +56,6 @@ fn connect(case: &ClientCompatRequest) -> Result<Channel> {
     };
     // One case wants UNKNOWN, where gRPC's table of HTTP statuses, and with it the library, says INTERNAL (wire-rules
     // 55).
-    Ok(builder.code_for_http_status(431, Code::Unknown).build()?)
+    let builder = builder.code_for_http_status(431, Code::Unknown);
+    Ok(builder.json(Json::new()).format(Format::Proto).build()?)
 }

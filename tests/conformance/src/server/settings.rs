@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
-use peregrine::{Server, ServerTls};
+use peregrine::{Json, Server, ServerTls};
 use peregrine_conformance::pb::{Protocol, ServerCompatRequest, ServerCompatResponse};
 
 /// A server as `request` wants it, and what to answer the runner if it listens at `address`.
@@ -12,7 +12,7 @@ pub(crate) fn apply(
     address: SocketAddr,
 ) -> Result<(Server, ServerCompatResponse)> {
     ensure!(request.protocol == Protocol::PROTOCOL_GRPC, "{:?} is not spoken here", request.protocol);
-    let mut server = Server::builder();
+    let mut server = Server::builder().json(Json::new());
     let mut response = ServerCompatResponse {
         host: address.ip().to_string(),
         port: address.port().into(),
