@@ -2,6 +2,7 @@
 //! failed handlers, `format` those of message formats.
 
 mod calls;
+mod compression;
 mod connection;
 mod errors;
 mod format;
@@ -245,6 +246,7 @@ impl Server {
             return Err(Error::new(Phase::Serve, format!("service {name} is mounted twice"))
                 .with_hint("mount each service once; calls could not tell the two apart"));
         }
+        compression::check(&self.options.compression, &self.configs)?;
         let mut router = self.router;
         for format in &self.options.formats {
             router.add_format(&**format);

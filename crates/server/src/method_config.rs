@@ -1,8 +1,10 @@
 //! Settings of single services and methods, and what a method has once they are resolved.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use peregrine_core::Interceptor;
+use peregrine_core::compression::{Compression, Packer};
 use peregrine_core::intercept::Interceptors;
 
 use crate::call::errors::ErrorMapper;
@@ -22,6 +24,7 @@ pub struct MethodConfig {
     max_receive: Option<usize>,
     max_send: Option<usize>,
     timeout: Option<Duration>,
+    pub(crate) compression: Option<Compression>,
     interceptors: Interceptors,
 }
 
@@ -55,6 +58,13 @@ impl MethodConfig {
         self
     }
 
+    /// Whether and how replies are compressed. Default: as the server's [`compression`](crate::Server::compression).
+    #[must_use]
+    pub fn compression(mut self, compression: impl Into<Compression>) -> Self {
+        self.compression = Some(compression.into());
+        self
+    }
+
     /// Adds an interceptor, which runs after those that were added before, those of the service, and those of the
     /// [server](crate::Server::interceptor). Default: none.
     #[must_use]
@@ -72,6 +82,9 @@ pub(crate) struct MethodSettings {
     /// Largest reply message, in bytes.
     pub(crate) max_send: usize,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) compression: Compression,
+    /// One for each encoding of `compression`, preferred ones first (wire-rules N6, P1).
+    pub(crate) packers: Vec<Arc<Packer>>,
     /// The server's, the service's and the method's, in this order.
     pub(crate) interceptors: Interceptors,
     /// Whether connections are encrypted.
@@ -87,6 +100,8 @@ impl MethodSettings {
             max_receive: options.max_receive_message_size,
             max_send: options.max_send_message_size,
             timeout: None,
+            compression: options.compression,
+            packers: Vec::new(),
             interceptors: options.interceptors.clone(),
             is_secure: options.secure.is_tls(),
             error_mapper: options.error_mapper.clone(),
@@ -97,6 +112,14 @@ impl MethodSettings {
         self.max_receive = config.max_receive.unwrap_or(self.max_receive);
         self.max_send = config.max_send.unwrap_or(self.max_send);
         self.timeout = config.timeout.or(self.timeout);
+        self.compression = config.compression.unwrap_or(self.compression);
         self.interceptors = self.interceptors.then(&config.interceptors);
+    }
+
+    /// Everything was applied: makes what calls share.
+    pub(crate) fn settle(&mut self) {
+        let setting = self.compression;
+        self.packers =
+            setting.encodings().map(|encoding| Arc::new(Packer::new(&setting, encoding))).collect();
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use peregrine_core::compression::Compression;
 use peregrine_core::intercept::Interceptors;
 use peregrine_core::stream::DEFAULT_BATCH_SIZE;
 use peregrine_core::{MessageFormat, Observe};
@@ -18,6 +19,7 @@ pub(crate) struct Options {
     pub(crate) engine: Config,
     pub(crate) max_receive_message_size: usize,
     pub(crate) max_send_message_size: usize,
+    pub(crate) compression: Compression,
     pub(crate) stream_batch_size: usize,
     pub(crate) handshake_timeout: Duration,
     pub(crate) receive_timeout: Option<Duration>,
@@ -39,6 +41,7 @@ impl Default for Options {
             engine: engine(),
             max_receive_message_size: 4 * 1024 * 1024,
             max_send_message_size: u32::MAX as usize,
+            compression: Compression::off(),
             stream_batch_size: DEFAULT_BATCH_SIZE,
             handshake_timeout: Duration::from_secs(10),
             receive_timeout: Some(Duration::from_mins(10)),

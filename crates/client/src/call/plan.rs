@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use peregrine_core::compression::Packer;
 use peregrine_core::deadline::{deadline_after, encode_timeout};
+use peregrine_core::message::Encoding;
 use peregrine_core::{CallOptions, Format, MetadataMap, MethodDescriptor, MethodFormat, Request, Status};
 use tokio::time::Sleep;
 
@@ -30,6 +32,8 @@ pub(super) struct Plan<'a> {
     options: CallOptions,
     /// Set if messages are not in the codec's own format.
     format: Option<Arc<MethodFormat>>,
+    /// How messages are compressed, if they are.
+    packer: Option<Arc<Packer>>,
     deadline: Option<CallDeadline>,
     /// Whether time has passed since the call was made, so that the time left has to be measured.
     has_waited: bool,
@@ -43,6 +47,7 @@ pub(super) struct LaterStart {
     metadata: MetadataMap,
     options: CallOptions,
     format: Option<Arc<MethodFormat>>,
+    packer: Option<Arc<Packer>>,
     deadline: Option<CallDeadline>,
     pub(super) starts: Starts,
 }
@@ -56,6 +61,7 @@ impl LaterStart {
             metadata: self.metadata.clone(),
             options: self.options,
             format: self.format.clone(),
+            packer: self.packer.clone(),
             deadline: self.deadline,
             has_waited: true,
             starts: self.starts,
@@ -124,12 +130,15 @@ impl<'a> Plan<'a> {
             let status = deadline.exceeded("the call was made");
             return Err(explained(status, facts(target_name(channel), 1, Some(deadline))));
         }
+        let compression = options.compression.as_ref();
+        let packer = compression.and_then(|setting| channel.packers().packer(method.path, setting));
         let plan = Self {
             channel,
             path: method.path,
             metadata,
             options,
             format,
+            packer,
             deadline,
             has_waited: false,
             starts: Starts::default(),
@@ -149,6 +158,7 @@ impl<'a> Plan<'a> {
             metadata: self.metadata.clone(),
             options: self.options,
             format: self.format.clone(),
+            packer: self.packer.clone(),
             deadline: self.deadline,
             starts: self.starts,
         }
@@ -161,6 +171,11 @@ impl<'a> Plan<'a> {
     /// How messages are rewritten, if they are not in the codec's own format.
     pub(super) fn format(&self) -> Option<&Arc<MethodFormat>> {
         self.format.as_ref()
+    }
+
+    /// How messages are compressed, if they are.
+    pub(super) fn packer(&self) -> Option<&Arc<Packer>> {
+        self.packer.as_ref()
     }
 
     /// Longest request message in bytes.
@@ -289,12 +304,14 @@ impl<'a> Plan<'a> {
             accept_encoding: self.channel.accept_encoding(),
             timeout,
             format: self.format.as_ref().map_or(Format::Proto, |format| format.format),
+            encoding: self.packer.as_ref().map_or(Encoding::Identity, |packer| packer.encoding()),
             metadata: &self.metadata,
         };
         let call = NewCall {
             head: &head,
             deadline: self.deadline,
             max_request: self.max_request(),
+            packer: self.packer.as_deref(),
             is_complete,
             attempt: self.starts.next(),
         };

@@ -16,6 +16,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
+use peregrine_core::compression::{Packer, Packing, take_wish};
 use peregrine_core::message::PREFIX_LEN;
 use peregrine_core::stream::take_flush_request;
 use peregrine_core::{Codec, MethodFormat, Status, format};
@@ -38,6 +39,7 @@ pub(super) struct Pump<C, A> {
     id: CallId,
     /// Set if messages are not in the codec's own format.
     format: Option<Arc<MethodFormat>>,
+    packer: Option<Arc<Packer>>,
     limit: usize,
     /// Bytes of one poll after which what was written leaves (wire-rules B1).
     batch_size: usize,
@@ -60,7 +62,8 @@ pub(super) type RequestWatch<A> = Box<dyn FnMut(&A) -> Result<(), Status> + Send
 /// What was taken from a source, to be sent again if the peer refuses the call (wire-rules 67, 75).
 #[derive(Debug)]
 pub(super) struct Kept<A> {
-    messages: Vec<A>,
+    /// Each with what its source said of its compression.
+    messages: Vec<(A, Option<bool>)>,
     bytes: usize,
     /// The source has no more.
     is_all: bool,
@@ -79,6 +82,7 @@ impl<C: Codec<A>, A> Pump<C, A> {
             connection: Arc::clone(&started.connection),
             id: started.id,
             format: plan.format().cloned(),
+            packer: plan.packer().cloned(),
             limit: plan.max_request(),
             batch_size: plan.channel().stream_batch_size(),
             kept: Some(kept),
@@ -180,9 +184,9 @@ impl<C: Codec<A>, A> Pump<C, A> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<(Writable, usize)>> {
         if let Some(kept) = self.kept.take() {
-            if let Some(message) = kept.messages.get(self.rewritten) {
+            if let Some((message, wish)) = kept.messages.get(self.rewritten) {
                 self.rewritten += 1;
-                let written = self.write(message, cx);
+                let written = self.write(message, *wish, cx);
                 self.kept = Some(kept);
                 return Poll::Ready(Some(written));
             }
@@ -193,24 +197,28 @@ impl<C: Codec<A>, A> Pump<C, A> {
             }
         }
         let Some(source) = source.as_pin_mut() else { return Poll::Ready(None) };
+        // What another source of this thread may have left.
+        take_wish();
         source.poll_next(cx).map(|message| {
             let message = message?;
+            let wish = take_wish();
             if let Some(watch) = &mut self.watch
                 && let Err(status) = watch(&message)
             {
                 self.connection.fail(self.id, status);
                 return Some((Writable::Never, 0));
             }
-            let (writable, len) = self.write(&message, cx);
-            self.keep(message, len);
+            let (writable, len) = self.write(&message, wish, cx);
+            self.keep(message, wish, len);
             Some((writable, len))
         })
     }
 
-    fn write(&self, message: &A, cx: &mut Context<'_>) -> (Writable, usize) {
+    fn write(&self, message: &A, wish: Option<bool>, cx: &mut Context<'_>) -> (Writable, usize) {
         let mut len = 0;
         let transcode = self.format.as_ref().map(|format| &*format.request);
-        let written = self.connection.write_message(self.id, self.limit, cx.waker(), |target| {
+        let packing = Packing::of(self.packer.as_deref(), wish);
+        let written = self.connection.write_message(self.id, self.limit, packing, cx.waker(), |target| {
             let encoded = format::encode::<C, _, _>(message, transcode, target);
             len = target.message_len();
             encoded
@@ -224,11 +232,11 @@ impl<C: Codec<A>, A> Pump<C, A> {
     }
 
     /// Keeps a message, also one that was not written because the call was over: it is no longer in the source.
-    fn keep(&mut self, message: A, len: usize) {
+    fn keep(&mut self, message: A, wish: Option<bool>, len: usize) {
         let Some(kept) = &mut self.kept else { return };
         kept.bytes = kept.bytes.saturating_add(len);
         if kept.messages.len() < MAX_KEPT && kept.bytes <= MAX_KEPT_BYTES {
-            kept.messages.push(message);
+            kept.messages.push((message, wish));
             self.rewritten += 1;
         } else {
             self.kept = None;

@@ -291,6 +291,7 @@ mod tests {
                 observed,
                 keepalive,
                 HttpCodes::default(),
+                Arc::default(),
                 runtime,
                 now,
             );

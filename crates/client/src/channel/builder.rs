@@ -198,7 +198,9 @@ impl ChannelBuilder {
         let mut defaults = self.defaults;
         defaults.max_response_size.get_or_insert(DEFAULT_MAX_RECEIVE);
         let mut methods = MethodOptions::new(defaults);
+        compression::check(&defaults, "the channel")?;
         for (name, options) in &self.methods {
+            compression::check(options, name)?;
             methods.add(name, *options)?;
         }
         let config = subchannel::Config {
@@ -217,6 +219,7 @@ impl ChannelBuilder {
             keepalive: Arc::new(KeepaliveTime::new(self.engine.keepalive)),
             engine: self.engine,
             observer: self.observer,
+            packers: Arc::default(),
             accept_encoding: compression::accept_encoding(self.accept_encodings),
             http_codes: self.http_codes,
         };

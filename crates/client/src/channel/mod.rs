@@ -9,6 +9,7 @@ mod connector;
 mod formats;
 pub(crate) mod keepalive;
 mod method_options;
+pub(crate) mod packers;
 mod secure;
 mod subchannel;
 
@@ -22,6 +23,7 @@ use peregrine_core::{CallOptions, Error, Format, MethodDescriptor, MethodFormat,
 use peregrine_transport::net::{IntoTarget, Target};
 
 pub use self::builder::ChannelBuilder;
+use self::packers::Packers;
 use self::subchannel::Subchannel;
 use crate::connection::SharedConnection;
 
@@ -100,6 +102,11 @@ impl Channel {
 
     pub(crate) fn user_agent(&self) -> &str {
         &self.subchannel.config.user_agent
+    }
+
+    /// How the requests of calls are compressed.
+    pub(crate) fn packers(&self) -> &Packers {
+        &self.subchannel.config.packers
     }
 
     /// What calls send as `grpc-accept-encoding`; empty if they do not.

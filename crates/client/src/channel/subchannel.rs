@@ -32,6 +32,7 @@ use super::connector::{Connector, Opened};
 use super::formats::Formats;
 use super::keepalive::KeepaliveTime;
 use super::method_options::MethodOptions;
+use super::packers::Packers;
 use super::secure::Secure;
 use crate::connection::driver::Driver;
 use crate::connection::{HttpCodes, Observed, SharedConnection};
@@ -49,6 +50,7 @@ pub(super) struct Config {
     pub(super) secure: Secure,
     pub(super) authority: String,
     pub(super) user_agent: String,
+    pub(super) packers: Arc<Packers>,
     /// Empty to send none.
     pub(super) accept_encoding: String,
     pub(super) connect_timeout: Duration,
@@ -273,8 +275,9 @@ impl Attempt {
         let keepalive = Arc::clone(&self.config.keepalive);
         let http_codes = self.config.http_codes.clone();
         let (engine, observed) = (self.engine(silence), self.observed(peer));
+        let packers = Arc::clone(&self.config.packers);
         let connection =
-            SharedConnection::new(engine, observed, keepalive, http_codes, Handle::current(), now());
+            SharedConnection::new(engine, observed, keepalive, http_codes, packers, Handle::current(), now());
         let mut driver = Driver::new(stream, Arc::clone(&connection));
         if let Err((error, closed)) = driver.start(silence).await {
             let error = self.config.secure.refusal(&self.config.target, &closed).unwrap_or(error);

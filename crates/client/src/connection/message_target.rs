@@ -4,6 +4,7 @@
 //! not before the size of the message is known to be within the limit: a call that fails here sends nothing.
 
 use peregrine_core::codec::{EncodeError, EncodeErrorKind, EncodeTarget};
+use peregrine_core::compression::{Packing, Staged};
 use peregrine_core::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
 use peregrine_core::{Code, Status};
 use peregrine_http2::{Connection, DataWrite, OpenError, StreamError, StreamKey};
@@ -20,6 +21,9 @@ pub(crate) struct MessageTarget<'c> {
     limit: usize,
     /// Bytes of the message, once the codec has said so.
     len: usize,
+    packing: Option<Packing<'c>>,
+    /// The message, if it is to be compressed. The stage stays as it is meanwhile.
+    staged: Option<Staged>,
 }
 
 #[derive(Debug)]
@@ -58,13 +62,21 @@ impl<'c> MessageTarget<'c> {
         blocks: &'c mut HeadBlocks,
         head: &'c RequestHead<'c>,
         limit: usize,
+        packing: Option<Packing<'c>>,
     ) -> Self {
-        Self { stage: Stage::Unopened { engine, blocks, head }, stream: None, limit, len: 0 }
+        let stage = Stage::Unopened { engine, blocks, head };
+        Self { stage, stream: None, limit, len: 0, packing, staged: None }
     }
 
     /// Writes to a stream that is open.
-    pub(super) fn on_stream(engine: &'c mut Connection, stream: StreamKey, limit: usize) -> Self {
-        Self { stage: Stage::Ready { engine, stream }, stream: Some(stream), limit, len: 0 }
+    pub(super) fn on_stream(
+        engine: &'c mut Connection,
+        stream: StreamKey,
+        limit: usize,
+        packing: Option<Packing<'c>>,
+    ) -> Self {
+        let stage = Stage::Ready { engine, stream };
+        Self { stage, stream: Some(stream), limit, len: 0, packing, staged: None }
     }
 
     /// Opens the stream without a message, for calls whose messages come later.
@@ -98,9 +110,13 @@ impl<'c> MessageTarget<'c> {
 
     /// Commits what the codec wrote; `encoded` is what it returned. The first value is the stream, if it is open.
     pub(super) fn finish(
-        self,
+        mut self,
         encoded: Result<(), EncodeError>,
     ) -> (Option<StreamKey>, Result<(), WriteError>) {
+        let encoded = match (self.staged.take(), self.packing, encoded) {
+            (Some(staged), Some(packing), Ok(())) => self.write_packed(staged, packing),
+            (_, _, encoded) => encoded,
+        };
         let result = match (self.stage, encoded) {
             (Stage::Refused(refusal), _) => Err(refusal.into()),
             (_, Err(error)) => Err(WriteError::Failed(not_encoded(error))),
@@ -123,17 +139,21 @@ fn not_encoded(error: EncodeError) -> Status {
     }
 }
 
-impl EncodeTarget for MessageTarget<'_> {
-    fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
-        let limit = self.limit.min(MAX_MESSAGE_LEN);
-        if len > limit {
-            // wire-rules 44
-            return Err(EncodeError::too_large(len, limit));
-        }
-        self.len = len;
+impl<'c> MessageTarget<'c> {
+    /// Compresses what the codec wrote, and sends it.
+    #[cold]
+    fn write_packed(&mut self, staged: Staged, packing: Packing<'_>) -> Result<(), EncodeError> {
+        let packed = staged.pack(packing)?;
+        let (bytes, links) = self.room(packed.wire_len())?.buffers();
+        packed.write_to(bytes, links);
+        Ok(())
+    }
+
+    /// Opens the stream if that is still to be done, and makes room for prefix and message.
+    fn room(&mut self, len: usize) -> Result<&mut DataWrite<'c>, EncodeError> {
         self.open()?;
         match std::mem::replace(&mut self.stage, Stage::Spent) {
-            Stage::Ready { engine, stream } => match engine.write_data(stream, PREFIX_LEN + len) {
+            Stage::Ready { engine, stream } => match engine.write_data(stream, len) {
                 Ok(write) => self.stage = Stage::Writing(write),
                 Err(error) => {
                     self.stage = Stage::Refused(Refusal::Stream(error));
@@ -147,7 +167,27 @@ impl EncodeTarget for MessageTarget<'_> {
             }
         }
         let Stage::Writing(write) = &mut self.stage else { return Err(EncodeError::closed()) };
-        let (bytes, links) = write.buffers();
+        Ok(write)
+    }
+}
+
+impl EncodeTarget for MessageTarget<'_> {
+    fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
+        let limit = self.limit.min(MAX_MESSAGE_LEN);
+        if len > limit {
+            // wire-rules 44
+            return Err(EncodeError::too_large(len, limit));
+        }
+        self.len = len;
+        if self.staged.is_some() {
+            return Err(EncodeError::codec("the codec asked for room twice"));
+        }
+        if let Some(packing) = self.packing
+            && packing.wants(len)
+        {
+            return Ok(self.staged.insert(Staged::new(len)).buffer());
+        }
+        let (bytes, links) = self.room(PREFIX_LEN + len)?.buffers();
         // Bounded by MAX_MESSAGE_LEN above.
         write_prefix(bytes, len as u32);
         Ok(EncodeBuf::new(bytes, links))

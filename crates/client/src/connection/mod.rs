@@ -43,6 +43,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use peregrine_core::codec::EncodeError;
+use peregrine_core::compression::{Packer, Packing};
 use peregrine_core::{PeerAddr, Status};
 use peregrine_http2::{Config, Connection, ErrorCode, Role};
 use tokio::runtime::Handle;
@@ -62,6 +63,7 @@ use self::state::State;
 use self::stream_queue::Ticket;
 use crate::call_error::{CallFacts, explained};
 use crate::channel::keepalive::KeepaliveTime;
+use crate::channel::packers::Packers;
 
 /// A connection as its calls and its driver share it.
 pub(crate) struct SharedConnection {
@@ -101,6 +103,8 @@ pub(crate) struct NewCall<'a> {
     pub(crate) deadline: Option<CallDeadline>,
     /// Longest request message, in bytes.
     pub(crate) max_request: usize,
+    /// Of the only message, if it is compressed.
+    pub(crate) packer: Option<&'a Packer>,
     /// Whether the request is complete once started: one message, written at the start.
     pub(crate) is_complete: bool,
     /// Starts of the call, this one included.
@@ -126,12 +130,13 @@ impl SharedConnection {
         observed: Observed,
         keepalive: Arc<KeepaliveTime>,
         http_codes: HttpCodes,
+        packers: Arc<Packers>,
         runtime: Handle,
         now: Instant,
     ) -> Arc<Self> {
         let engine = Connection::new(Role::Client, config, now);
         Arc::new(Self {
-            state: Mutex::new(State::new(engine, keepalive, Arc::clone(&observed.name), http_codes)),
+            state: Mutex::new(State::new(engine, keepalive, Arc::clone(&observed.name), http_codes, packers)),
             accepts_calls: AtomicBool::new(true),
             observed,
             runtime,
@@ -227,13 +232,14 @@ impl SharedConnection {
         &self,
         id: CallId,
         limit: usize,
+        packing: Option<Packing<'_>>,
         waker: &Waker,
         encode: impl FnOnce(&mut MessageTarget<'_>) -> Result<(), EncodeError>,
     ) -> Result<Writable, Status> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let Some(stream) = state.live_stream(id) else { return Ok(Writable::Never) };
-        let mut target = MessageTarget::on_stream(&mut state.engine, stream, limit);
+        let mut target = MessageTarget::on_stream(&mut state.engine, stream, limit, packing);
         let encoded = encode(&mut target);
         match target.finish(encoded).1 {
             Ok(()) => {}
@@ -333,8 +339,9 @@ impl Opener {
             state.queue.wait(&mut self.ticket, cx.waker());
             return Poll::Pending;
         }
-        let mut target =
-            MessageTarget::opening(&mut state.engine, &mut state.blocks, call.head, call.max_request);
+        let packing = Packing::of(call.packer, None);
+        let (engine, blocks) = (&mut state.engine, &mut state.blocks);
+        let mut target = MessageTarget::opening(engine, blocks, call.head, call.max_request, packing);
         // A codec that panics must not leave a stream behind that no call knows of.
         let written = catch_unwind(AssertUnwindSafe(|| outgoing.write(&mut target)));
         let (encoded, panic) = match written {

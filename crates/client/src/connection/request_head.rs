@@ -2,6 +2,7 @@
 
 use peregrine_core::Format;
 use peregrine_core::deadline::TimeoutText;
+use peregrine_core::message::Encoding;
 use peregrine_core::metadata::MetadataMap;
 use peregrine_http2::{CachedBlock, Connection, Field, OpenError, StreamKey};
 
@@ -18,6 +19,8 @@ pub(crate) struct RequestHead<'a> {
     pub(crate) timeout: Option<Timeout>,
     /// Named by the content type.
     pub(crate) format: Format,
+    /// How the request's messages may be compressed.
+    pub(crate) encoding: Encoding,
     pub(crate) metadata: &'a MetadataMap,
 }
 
@@ -41,7 +44,12 @@ impl RequestHead<'_> {
         blocks: &mut HeadBlocks,
     ) -> Result<StreamKey, OpenError> {
         if self.metadata.is_empty() && self.timeout.is_none_or(|timeout| timeout.recurs) {
-            let block = blocks.block(self.path, self.timeout.map(|timeout| timeout.text), self.format);
+            let block = blocks.block(&Key {
+                path: self.path,
+                timeout: self.timeout.map(|timeout| timeout.text),
+                format: self.format,
+                encoding: self.encoding,
+            });
             return engine.open_cached(block, || self.fixed_fields(), false);
         }
         let metadata = self.metadata.wire_fields(blocks.scratch()).map(|field| Field {
@@ -70,11 +78,13 @@ impl RequestHead<'_> {
         ];
         let accept = (!self.accept_encoding.is_empty())
             .then(|| Field::new(b"grpc-accept-encoding", self.accept_encoding.as_bytes()));
-        pseudo.into_iter().chain(timeout).chain(rest).chain(accept)
+        let encoding = (self.encoding != Encoding::Identity)
+            .then(|| Field::new(b"grpc-encoding", self.encoding.name().as_bytes()));
+        pseudo.into_iter().chain(timeout).chain(rest).chain(encoding).chain(accept)
     }
 }
 
-/// Encoded heads by what distinguishes them on one connection: the path, the timeout and the format.
+/// Encoded heads by what distinguishes them on one connection.
 #[derive(Debug, Default)]
 pub(super) struct HeadBlocks {
     entries: Vec<Entry>,
@@ -84,17 +94,30 @@ pub(super) struct HeadBlocks {
     scratch: Vec<u8>,
 }
 
+/// What distinguishes heads.
+#[derive(Clone, Copy, Debug)]
+struct Key<'a> {
+    path: &'a str,
+    timeout: Option<TimeoutText>,
+    format: Format,
+    encoding: Encoding,
+}
+
 #[derive(Debug)]
 struct Entry {
     path: Box<str>,
     timeout: Option<TimeoutText>,
     format: Format,
+    encoding: Encoding,
     block: CachedBlock,
 }
 
 impl Entry {
-    fn is_for(&self, path: &str, timeout: Option<TimeoutText>, format: Format) -> bool {
-        *self.path == *path && self.timeout == timeout && self.format == format
+    fn is_for(&self, key: &Key<'_>) -> bool {
+        *self.path == *key.path
+            && self.timeout == key.timeout
+            && self.format == key.format
+            && self.encoding == key.encoding
     }
 }
 
@@ -112,18 +135,19 @@ impl HeadBlocks {
         &mut self.scratch
     }
 
-    fn block(&mut self, path: &str, timeout: Option<TimeoutText>, format: Format) -> &mut CachedBlock {
-        if !self.entries.get(self.last).is_some_and(|entry| entry.is_for(path, timeout, format)) {
-            self.last = self.find_or_insert(path, timeout, format);
+    fn block(&mut self, key: &Key<'_>) -> &mut CachedBlock {
+        if !self.entries.get(self.last).is_some_and(|entry| entry.is_for(key)) {
+            self.last = self.find_or_insert(key);
         }
         &mut self.entries[self.last].block
     }
 
-    fn find_or_insert(&mut self, path: &str, timeout: Option<TimeoutText>, format: Format) -> usize {
-        if let Some(index) = self.entries.iter().position(|entry| entry.is_for(path, timeout, format)) {
+    fn find_or_insert(&mut self, key: &Key<'_>) -> usize {
+        if let Some(index) = self.entries.iter().position(|entry| entry.is_for(key)) {
             return index;
         }
-        let entry = Entry { path: path.into(), timeout, format, block: CachedBlock::default() };
+        let Key { path, timeout, format, encoding } = *key;
+        let entry = Entry { path: path.into(), timeout, format, encoding, block: CachedBlock::default() };
         if self.entries.len() < KEPT {
             self.entries.push(entry);
             return self.entries.len() - 1;
@@ -156,6 +180,7 @@ mod tests {
             accept_encoding: "gzip,identity",
             timeout: Some(timeout),
             format: Format::Proto,
+            encoding: Encoding::Gzip,
             metadata: &metadata,
         };
         let names: Vec<_> = head.fixed_fields().map(|field| field.name.to_vec()).collect();
@@ -168,6 +193,7 @@ mod tests {
             "te",
             "content-type",
             "user-agent",
+            "grpc-encoding",
             "grpc-accept-encoding",
         ];
         assert_eq!(names, expected.map(|name| name.as_bytes().to_vec()));
@@ -175,18 +201,28 @@ mod tests {
 
     #[test]
     fn blocks_are_found_again_and_bounded() {
+        fn key(path: &str, timeout: Option<TimeoutText>, encoding: Encoding) -> Key<'_> {
+            Key { path, timeout, format: Format::Proto, encoding }
+        }
+
         let mut blocks = HeadBlocks::default();
         for round in 0..2 {
             for method in 0..3 * KEPT {
-                blocks.block(&format!("/s/{method}"), None, Format::Proto);
-                let found = blocks.entries[blocks.last].is_for(&format!("/s/{method}"), None, Format::Proto);
-                assert!(found, "{round}");
+                let path = format!("/s/{method}");
+                let key = key(&path, None, Encoding::Identity);
+                blocks.block(&key);
+                assert!(blocks.entries[blocks.last].is_for(&key), "{round}");
             }
         }
         assert_eq!(blocks.entries.len(), KEPT);
-        blocks.block("/s/0", Some(encode_timeout(Duration::from_secs(1))), Format::Proto);
-        assert!(!blocks.entries[blocks.last].is_for("/s/0", None, Format::Proto));
-        blocks.block("/s/0", None, Format::Json);
-        assert!(!blocks.entries[blocks.last].is_for("/s/0", None, Format::Proto));
+        let plain = key("/s/0", None, Encoding::Identity);
+        let second = encode_timeout(Duration::from_secs(1));
+        let others = [key("/s/0", Some(second), Encoding::Identity), key("/s/0", None, Encoding::Gzip)];
+        for other in others {
+            blocks.block(&other);
+            assert!(!blocks.entries[blocks.last].is_for(&plain));
+        }
+        blocks.block(&Key { format: Format::Json, ..plain });
+        assert!(!blocks.entries[blocks.last].is_for(&plain));
     }
 }

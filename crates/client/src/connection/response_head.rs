@@ -6,6 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use peregrine_core::Format;
+use peregrine_core::compression::EncodingSet;
 use peregrine_core::content_type::{self, ContentType};
 use peregrine_core::message::Encoding;
 use peregrine_core::metadata::{InvalidMetadata, MetadataMap, SharedMetadata, is_reserved_on_receipt};
@@ -23,6 +24,8 @@ pub(super) struct ResponseHead {
     pub(super) code: Option<Code>,
     /// `grpc-encoding`, or why it cannot be read (35).
     pub(super) encoding: Result<Encoding, Box<str>>,
+    /// `grpc-accept-encoding`, if there is one.
+    pub(super) accepts: Option<EncodingSet>,
     /// Fields that are the user's, and the bytes of their names and values: enough to size a map once (H1).
     user_fields: usize,
     user_bytes: usize,
@@ -42,6 +45,7 @@ impl ResponseHead {
             format: None,
             code: None,
             encoding: Ok(Encoding::Identity),
+            accepts: None,
             user_fields: 0,
             user_bytes: 0,
             metadata: OnceLock::new(),
@@ -63,6 +67,11 @@ impl ResponseHead {
                 b"grpc-encoding" => {
                     facts.encoding =
                         Encoding::from_wire(field.value).map_err(|error| error.to_string().into());
+                }
+                // wire-rules N4
+                b"grpc-accept-encoding" => {
+                    let named = EncodingSet::from_wire(field.value);
+                    facts.accepts = Some(facts.accepts.unwrap_or_default().union(named));
                 }
                 name if is_reserved_on_receipt(name) => {}
                 name => {

@@ -16,11 +16,12 @@ use super::effects::Effects;
 use super::http_codes::HttpCodes;
 use super::request_head::HeadBlocks;
 use super::response::{self, End, Fate, Stage, Step};
-use super::response_head;
+use super::response_head::{self, ResponseHead};
 use super::stream_queue::StreamQueue;
 use super::{NewCall, Writable};
 use crate::call_error::{CallFacts, explained, hinted};
 use crate::channel::keepalive::KeepaliveTime;
+use crate::channel::packers::Packers;
 use crate::error;
 
 /// The engine with everything that hangs on its streams.
@@ -49,6 +50,8 @@ pub(super) struct State {
     keepalive: Arc<KeepaliveTime>,
     /// Of the whole channel too.
     http_codes: HttpCodes,
+    /// Of the whole channel: told what the peer accepts.
+    packers: Arc<Packers>,
 }
 
 /// The peer's last words.
@@ -73,6 +76,7 @@ impl State {
         keepalive: Arc<KeepaliveTime>,
         name: Arc<str>,
         http_codes: HttpCodes,
+        packers: Arc<Packers>,
     ) -> Self {
         Self {
             engine,
@@ -89,6 +93,7 @@ impl State {
             name,
             keepalive,
             http_codes,
+            packers,
         }
     }
 
@@ -212,6 +217,9 @@ impl State {
     pub(super) fn handle_event(&mut self, event: Event<'_>, now: Instant, effects: &mut Effects) {
         match event {
             Event::Headers { stream, head, end_stream } => {
+                if let Some(accepts) = ResponseHead::of(&head).accepts {
+                    self.packers.learn(accepts);
+                }
                 self.on_step(stream, effects, |stage, sink| (stage.on_head(head, end_stream, sink), 0));
                 self.on_head_received(stream, effects);
             }

@@ -1,11 +1,13 @@
 //! Compressed responses, against a scripted server.
 
-use peregrine_core::message::Encoding;
-use peregrine_core::{Code, Request};
+use bytes::Bytes;
+use peregrine_core::compression::{Compression, compress_next};
+use peregrine_core::message::{Deframer, Encoding};
+use peregrine_core::{CallOptions, Code, Request, unfold};
 use peregrine_testkit::peer::prefixed;
 use peregrine_testkit::virtual_time;
 
-use crate::{connected, list, message, pair, unary};
+use crate::{chat, connected, list, message, pair, unary};
 
 /// "hello" by other implementations.
 const HELLO: [(&str, &[u8]); 4] = [
@@ -129,4 +131,135 @@ fn accepted_encodings_are_named_unless_turned_off() {
     assert_eq!(named(Some(&[Encoding::Gzip])).as_deref(), Some("gzip,identity"));
     assert_eq!(named(Some(&[])), None);
     assert_eq!(named(Some(&[Encoding::Identity])), None);
+}
+
+/// Flags and messages of a request's body, read with the encoding that its head names.
+fn sent(encoding: Option<&str>, body: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let encoding = Encoding::from_wire(encoding.unwrap_or("identity").as_bytes()).unwrap();
+    let mut deframer = Deframer::new(encoding, usize::MAX);
+    deframer.push(body);
+    let (mut flags, mut messages) = (Vec::new(), Vec::new());
+    loop {
+        let flag = deframer.unread().first().copied();
+        let Some(message) = deframer.next_message().unwrap() else { return (flags, messages) };
+        flags.extend(flag);
+        messages.push(message.as_slice().to_vec());
+    }
+}
+
+// wire-rules S1, F1, B4, B7, T1, 39, 40, bug-reports 82
+#[test]
+fn sizes_decide_the_flags_of_a_request() {
+    let messages: Vec<_> =
+        [10, 5_000, 0, 1_024, 1_023, 40_000].into_iter().map(|len| Bytes::from(vec![b'a'; len])).collect();
+    for (name, _) in HELLO {
+        let encoding = Encoding::from_name(name.as_bytes()).unwrap();
+        virtual_time(async {
+            let (builder, mut acceptor) = pair();
+            let channel = builder.compression(encoding).build().unwrap();
+            let requests = peregrine_core::iter(messages.clone());
+            let script = async {
+                let mut server = acceptor.accept().await;
+                let asked = server.request().await;
+                assert_eq!(asked.field("grpc-encoding"), Some(name));
+                let (flags, texts) = sent(asked.field("grpc-encoding"), &asked.body);
+                assert_eq!(flags, [0, 1, 0, 1, 0, 1], "{name}");
+                assert!(texts == messages, "{name}");
+                server.trailers_only(asked.stream, &[("grpc-status", "0")]).await;
+                server
+            };
+            let (replies, _server) = tokio::join!(chat(&channel, Request::new(requests)), script);
+            assert_eq!(replies.unwrap().message().await.unwrap(), None);
+        });
+    }
+}
+
+// wire-rules P1, P3: nothing is compressed before the server has said what it accepts, unless the caller names an
+// encoding; a call and a method may say otherwise.
+#[test]
+fn a_request_is_compressed_when_told_or_once_the_server_accepts_it() {
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let chat_is_off = CallOptions::new().compression(Compression::off());
+        let channel = builder
+            .compression(Compression::prefer([Encoding::Zstd, Encoding::Gzip]))
+            .configure("test.Service/Chat", chat_is_off)
+            .build()
+            .unwrap();
+        let large = || Request::new(Bytes::from(vec![b'a'; 3_000]));
+        let mut server = None;
+        let mut ask = async |request: Request<Bytes>, answer: &[(&str, &str)]| {
+            let script = async {
+                if server.is_none() {
+                    server = Some(acceptor.accept().await);
+                }
+                let server = server.as_mut().unwrap();
+                let asked = server.request().await;
+                server.head(asked.stream, answer).await;
+                server.message(asked.stream, b"").await;
+                server.trailers(asked.stream, &[("grpc-status", "0")]).await;
+                let encoding = asked.field("grpc-encoding").map(str::to_owned);
+                let (flags, messages) = sent(encoding.as_deref(), &asked.body);
+                assert_eq!(messages, [[b'a'; 3_000]]);
+                (encoding, flags)
+            };
+            let (reply, asked) = tokio::join!(unary(&channel, request), script);
+            reply.unwrap();
+            asked
+        };
+        let encoded =
+            |encoding: Option<&str>| (encoding.map(str::to_owned), vec![u8::from(encoding.is_some())]);
+        assert_eq!(ask(large(), &[]).await, encoded(None), "nothing is known");
+        assert_eq!(ask(large().compress(Encoding::Gzip), &[]).await, encoded(Some("gzip")), "told");
+        let accepts = [("grpc-accept-encoding", "identity,gzip")];
+        assert_eq!(ask(large(), &accepts).await, encoded(None), "it is said only now");
+        assert_eq!(ask(large(), &[]).await, encoded(Some("gzip")));
+        assert_eq!(ask(large().compress(Compression::off()), &[]).await, encoded(None));
+        assert_eq!(ask(large(), &[("grpc-accept-encoding", "zstd,gzip")]).await, encoded(Some("gzip")));
+        assert_eq!(ask(large(), &[]).await, encoded(Some("zstd")));
+        let small = large().compress(Compression::adaptive().threshold(3_001));
+        assert_eq!(ask(small, &[]).await, (Some("zstd".to_owned()), vec![0]), "below its threshold");
+        let requests = Request::new(peregrine_core::iter([Bytes::from(vec![b'a'; 3_000])]));
+        let replies = chat(&channel, requests).await.unwrap();
+        let asked = server.as_mut().unwrap().request().await;
+        assert_eq!(asked.field("grpc-encoding"), None, "the method's own setting");
+        drop(replies);
+    });
+}
+
+// wire-rules P2, 39
+#[test]
+fn one_message_of_a_request_can_be_told_otherwise() {
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let channel = builder.compression(Encoding::Gzip).build().unwrap();
+        let wishes = [(2_000, None), (2_000, Some(false)), (50, None), (50, Some(true)), (2_000, None)];
+        let requests = unfold(wishes.into_iter(), |mut wishes| async {
+            let (len, wish) = wishes.next()?;
+            if let Some(wish) = wish {
+                compress_next(wish);
+            }
+            Some((Bytes::from(vec![b'a'; len]), wishes))
+        });
+        let script = async {
+            let mut server = acceptor.accept().await;
+            let asked = server.request().await;
+            server.trailers_only(asked.stream, &[("grpc-status", "0")]).await;
+            (sent(asked.field("grpc-encoding"), &asked.body).0, server)
+        };
+        let (_replies, (flags, _server)) = tokio::join!(chat(&channel, Request::new(requests)), script);
+        assert_eq!(flags, [1, 0, 0, 1, 1]);
+    });
+}
+
+// wire-rules T4
+#[test]
+fn a_setting_that_cannot_be_meant_is_an_error_of_the_builder() {
+    let wrong = Compression::only(Encoding::Deflate).min_saving(100);
+    let of_channel = pair().0.compression(wrong);
+    let of_method = pair().0.configure("a.S/M", CallOptions::new().compression(wrong));
+    for (builder, of) in [(of_channel, "the channel"), (of_method, "a.S/M")] {
+        let error = format!("{:#}", builder.build().unwrap_err());
+        assert!(error.contains(of) && error.contains("100 %"), "{error}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::compression::Compression;
 use crate::format::Format;
 
 /// Options of one call; unset ones fall back to the channel's.
@@ -19,6 +20,8 @@ pub struct CallOptions {
     pub max_request_size: Option<usize>,
     /// How messages look on the wire. Default: [`Format::Proto`].
     pub format: Option<Format>,
+    /// Whether and how request messages are compressed. Default: not at all.
+    pub compression: Option<Compression>,
 }
 
 impl CallOptions {
@@ -55,6 +58,13 @@ impl CallOptions {
         self
     }
 
+    /// Compresses request messages.
+    #[must_use]
+    pub fn compression(mut self, compression: impl Into<Compression>) -> Self {
+        self.compression = Some(compression.into());
+        self
+    }
+
     /// These options, with what is unset taken from `defaults`.
     #[must_use]
     pub fn or(self, defaults: Self) -> Self {
@@ -64,6 +74,7 @@ impl CallOptions {
             max_response_size: self.max_response_size.or(defaults.max_response_size),
             max_request_size: self.max_request_size.or(defaults.max_request_size),
             format: self.format.or(defaults.format),
+            compression: self.compression.or(defaults.compression),
         }
     }
 }
@@ -81,6 +92,7 @@ mod tests {
             max_response_size: Some(5),
             max_request_size: Some(6),
             format: Some(Format::Json),
+            compression: Some(Compression::adaptive()),
         };
         let merged = CallOptions { timeout: call.timeout, ..channel };
         assert_eq!(call.or(channel), merged);

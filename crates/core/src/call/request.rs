@@ -10,6 +10,7 @@ use crate::call::{
     CallContext, CallCredentials, CallOptions, Cancellation, Cancelled, CredentialSet, Extensions, PeerAddr,
     PeerIdentity,
 };
+use crate::compression::Compression;
 use crate::format::Format;
 use crate::metadata::{MetadataMap, SharedMetadata};
 
@@ -234,6 +235,14 @@ impl<T> Request<T> {
     #[must_use]
     pub fn wait_for_ready(mut self) -> Self {
         self.options.wait_for_ready = Some(true);
+        self
+    }
+
+    /// Compresses the request's messages: `Encoding::Gzip` for that encoding with everything else at its default, or a
+    /// [`Compression`], which may also be [off](Compression::off) where the channel compresses.
+    #[must_use]
+    pub fn compress(mut self, compression: impl Into<Compression>) -> Self {
+        self.options.compression = Some(compression.into());
         self
     }
 

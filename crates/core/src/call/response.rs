@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::call::Extensions;
+use crate::compression::Compression;
 use crate::metadata::{MetadataMap, SharedMetadata};
 
 /// A response message (or a stream of them) with initial and trailing metadata.
@@ -15,6 +16,7 @@ pub struct Response<T> {
     trailers: SharedMetadata,
     extensions: Extensions,
     compressed: bool,
+    compression: Option<Compression>,
 }
 
 impl<T> Response<T> {
@@ -26,6 +28,7 @@ impl<T> Response<T> {
             trailers: SharedMetadata::new(),
             extensions: Extensions::new(),
             compressed: false,
+            compression: None,
         }
     }
 
@@ -97,6 +100,26 @@ impl<T> Response<T> {
         &mut self.extensions
     }
 
+    /// On a server: compresses the response's messages so, whatever the server, the service or the method are set to,
+    /// if the client accepts an encoding of it (wire-rules P2). See also [`uncompressed`](Self::uncompressed).
+    #[must_use]
+    pub fn compress(mut self, compression: impl Into<Compression>) -> Self {
+        self.compression = Some(compression.into());
+        self
+    }
+
+    /// On a server: sends the response's messages as they are. For those that mix secrets with what the caller chose,
+    /// whose compressed length would tell about the secret (CRIME; wire-rules P2).
+    #[must_use]
+    pub fn uncompressed(self) -> Self {
+        self.compress(Compression::off())
+    }
+
+    /// What was said of its compression.
+    pub fn compression(&self) -> Option<&Compression> {
+        self.compression.as_ref()
+    }
+
     /// The same response around another message.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Response<U> {
         Response {
@@ -105,6 +128,7 @@ impl<T> Response<T> {
             trailers: self.trailers,
             extensions: self.extensions,
             compressed: self.compressed,
+            compression: self.compression,
         }
     }
 }

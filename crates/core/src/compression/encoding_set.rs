@@ -67,6 +67,16 @@ impl EncodingSet {
         compressed.chain([Encoding::Identity])
     }
 
+    /// As one number, for an atomic.
+    pub const fn to_bits(self) -> u8 {
+        self.bits
+    }
+
+    /// From [`to_bits`](Self::to_bits); other bits are left out.
+    pub const fn from_bits(bits: u8) -> Self {
+        Self { bits: bits & 15 }
+    }
+
     const fn bit(encoding: Encoding) -> u8 {
         match encoding {
             Encoding::Identity => 0,

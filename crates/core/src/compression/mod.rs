@@ -8,6 +8,10 @@
 //! | `encoding_set` | what a peer accepts (`grpc-accept-encoding`) |
 //! | `inflate` | one compressed message in, one bounded buffer out |
 //! | `zlib`, `zstd`, `snappy` | the codecs |
+//! | `setting` | [`Compression`], what users say |
+//! | `packer` | one direction of a method: whether a message is tried, and how |
+//! | `next` | what a source says of its next message |
+//! | `staged` | where a message lies between its codec and its compression |
 //! | `contexts` | codec state that the calls of a thread use in turn |
 
 #[cfg_attr(
@@ -21,8 +25,12 @@ mod encoding_set;
     allow(dead_code, unused_mut, reason = "what one codec needs, another one does not")
 )]
 mod inflate;
+mod next;
+mod packer;
+mod setting;
 #[cfg(feature = "snappy")]
 mod snappy;
+mod staged;
 #[cfg(any(feature = "gzip", feature = "deflate"))]
 mod zlib;
 #[cfg(feature = "zstd")]
@@ -33,3 +41,7 @@ mod tests;
 
 pub use self::encoding_set::EncodingSet;
 pub(crate) use self::inflate::inflate;
+pub use self::next::{compress_next, take_wish};
+pub use self::packer::{Packer, Packing};
+pub use self::setting::{Compression, DEFAULT_THRESHOLD, InvalidCompression};
+pub use self::staged::{Packed, Staged};

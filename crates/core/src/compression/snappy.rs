@@ -3,6 +3,7 @@
 //! A stream is a list of chunks: one byte of kind, three of length, then so many bytes. Blocks are at most 64 KiB of
 //! the message and carry their own checksum, a masked CRC-32C.
 
+use super::contexts::Kept;
 use super::inflate::{Fault, Output};
 
 /// What a stream begins with: a chunk of kind 0xff.
@@ -66,6 +67,97 @@ fn inflate_block(kind: u8, chunk: &[u8], output: &mut Output) -> Result<(), Faul
         return Err(Fault::Corrupt("a checksum is wrong".into()));
     }
     Ok(())
+}
+
+thread_local! {
+    static PACKER: Kept<Box<Packer>> = const { Kept::new() };
+}
+
+/// State that is used again.
+struct Packer {
+    encoder: snap::raw::Encoder,
+    /// A block of the message, if it lies in more than one piece.
+    block: Vec<u8>,
+    /// The same, compressed.
+    packed: Vec<u8>,
+}
+
+/// Compresses the message of `len` bytes in `chunks` into the front of `room`; `None` if it does not fit.
+pub(super) fn pack<'a>(chunks: impl Iterator<Item = &'a [u8]>, len: usize, room: &mut [u8]) -> Option<usize> {
+    PACKER.with(|kept| {
+        let mut packer = kept.take_or(Packer::new);
+        let mut out = Room { room, len: 0 };
+        let packed = out.put(STREAM_IDENTIFIER).and_then(|()| packer.pack_blocks(chunks, len, &mut out));
+        kept.put_back(packer);
+        packed.map(|()| out.len)
+    })
+}
+
+impl Packer {
+    fn new() -> Box<Self> {
+        let packed = vec![0; snap::raw::max_compress_len(BLOCK)];
+        Box::new(Self { encoder: snap::raw::Encoder::new(), block: Vec::new(), packed })
+    }
+
+    fn pack_blocks<'a>(
+        &mut self,
+        chunks: impl Iterator<Item = &'a [u8]>,
+        len: usize,
+        out: &mut Room<'_>,
+    ) -> Option<()> {
+        self.block.clear();
+        let mut rest = len;
+        for mut chunk in chunks {
+            while !chunk.is_empty() {
+                let wanted = BLOCK.min(rest) - self.block.len();
+                let (piece, behind) = chunk.split_at(wanted.min(chunk.len()));
+                chunk = behind;
+                if self.block.is_empty() && piece.len() == wanted {
+                    pack_block(&mut self.encoder, &mut self.packed, piece, out)?;
+                } else {
+                    self.block.extend_from_slice(piece);
+                    if piece.len() < wanted {
+                        continue;
+                    }
+                    pack_block(&mut self.encoder, &mut self.packed, &self.block, out)?;
+                }
+                rest -= BLOCK.min(rest);
+                self.block.clear();
+            }
+        }
+        Some(())
+    }
+}
+
+/// Writes one block as a chunk, compressed if that makes it smaller.
+fn pack_block(
+    encoder: &mut snap::raw::Encoder,
+    packed: &mut [u8],
+    block: &[u8],
+    out: &mut Room<'_>,
+) -> Option<()> {
+    let len = encoder.compress(block, packed).ok()?;
+    let (kind, body) = if len < block.len() { (COMPRESSED, &packed[..len]) } else { (UNCOMPRESSED, block) };
+    let [a, b, c, _] = (body.len() as u32 + 4).to_le_bytes();
+    out.put(&[kind, a, b, c])?;
+    out.put(&masked_crc32c(block).to_le_bytes())?;
+    out.put(body)
+}
+
+/// A buffer that fills up from its front.
+struct Room<'a> {
+    room: &'a mut [u8],
+    len: usize,
+}
+
+impl Room<'_> {
+    /// `None` if there is no room for all of `bytes`.
+    fn put(&mut self, bytes: &[u8]) -> Option<()> {
+        let end = self.len + bytes.len();
+        self.room.get_mut(self.len..end)?.copy_from_slice(bytes);
+        self.len = end;
+        Some(())
+    }
 }
 
 /// CRC-32C, rotated and offset as the format wants it.

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 
-use super::inflate;
+use super::{Compression, Packer, Packing, inflate};
+use crate::codec::BytesCodec;
+use crate::message::FrameBuf;
 use crate::message::{Deframer, Encoding, UnaryBody, single_message};
 use crate::status::Code;
 
@@ -255,6 +257,211 @@ fn flags_may_change_from_message_to_message() {
         }
         assert_eq!(seen, messages, "{encoding}");
         assert_eq!(taken, wire.len(), "flow control counts what was on the wire");
+    }
+}
+
+/// What leaves of `messages`, each with what its source says of it.
+fn sent(packer: &Packer, messages: &[(Vec<u8>, Option<bool>)]) -> Vec<u8> {
+    let mut buf = FrameBuf::new();
+    for (message, wish) in messages {
+        let packing = Packing::of(Some(packer), *wish);
+        let message = Bytes::from(message.clone());
+        buf.encode_as::<BytesCodec, _>(&message, None, usize::MAX, packing).unwrap();
+    }
+    buf.chunks().flatten().copied().collect()
+}
+
+/// Flag and length of each message of a body.
+fn frames(mut wire: &[u8]) -> Vec<(u8, usize)> {
+    let mut frames = Vec::new();
+    while let [flag, a, b, c, d, rest @ ..] = wire {
+        let len = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        frames.push((*flag, len));
+        wire = &rest[len..];
+    }
+    frames
+}
+
+fn flags(wire: &[u8]) -> Vec<u8> {
+    frames(wire).into_iter().map(|(flag, _)| flag).collect()
+}
+
+fn received(encoding: Encoding, wire: &[u8]) -> Vec<Vec<u8>> {
+    let mut deframer = Deframer::new(encoding, usize::MAX);
+    deframer.push(wire);
+    std::iter::from_fn(|| deframer.next_message().unwrap().map(|message| message.as_slice().to_vec()))
+        .collect()
+}
+
+// wire-rules S1, T1, F1, B4, 39, 40, bug-reports 82: each message decides alone, and is marked by what was written.
+#[test]
+fn sizes_decide_the_flags_of_a_stream() {
+    let sizes = [10, 5_000, 0, 1_024, 1_023, 70_000];
+    let messages: Vec<_> = sizes.iter().map(|&len| (text(len), None)).collect();
+    for encoding in supported() {
+        let wire = sent(&Packer::new(&Compression::only(encoding), encoding), &messages);
+        assert_eq!(flags(&wire), [0, 1, 0, 1, 0, 1], "{encoding}");
+        let expected: Vec<_> = messages.iter().map(|(message, _)| message.clone()).collect();
+        assert_eq!(received(encoding, &wire), expected, "{encoding}");
+    }
+}
+
+// wire-rules T1, T2, T7
+#[test]
+fn the_threshold_counts_bytes_before_compression() {
+    for encoding in supported() {
+        for threshold in [1, 21, 1_024, 4_096_u32] {
+            let packer =
+                Packer::new(&Compression::only(encoding).threshold(threshold).back_off(false), encoding);
+            let at = threshold as usize;
+            let messages = [at - 1, at, at + 1].map(|len| (vec![0; len], None));
+            let compressible = u8::from(at > 200);
+            let seen = flags(&sent(&packer, &messages));
+            assert_eq!(seen[0], 0, "{encoding} {threshold}");
+            assert!(seen[1] >= compressible && seen[2] >= compressible, "{encoding} {threshold}: {seen:?}");
+        }
+        let eager = Packer::new(&Compression::only(encoding).always(), encoding);
+        assert_eq!(frames(&sent(&eager, &[(Vec::new(), None), (Vec::new(), Some(true))])), [(0, 0), (0, 0)]);
+    }
+}
+
+// wire-rules T5: 1 KiB that does not shrink leaves as 1,029 bytes with flag 0, 1 KiB of zeros as fewer than 60.
+#[test]
+fn what_does_not_shrink_leaves_as_it_is() {
+    for encoding in supported() {
+        let packer = Packer::new(&Compression::only(encoding), encoding);
+        let random = sent(&packer, &[(noise(1_024), None)]);
+        assert_eq!((frames(&random), random.len()), (vec![(0, 1_024)], 1_029), "{encoding}");
+        assert_eq!(random[5..], noise(1_024));
+        let zeros = sent(&packer, &[(vec![0; 1_024], None)]);
+        // Blocks of snappy are made of copies of at most 64 bytes.
+        let most = if encoding == Encoding::Snappy { 90 } else { 60 };
+        assert!(zeros[0] == 1 && zeros.len() < most, "{encoding}: {} bytes", zeros.len());
+    }
+}
+
+// wire-rules T5, T9: never more bytes than the message has, and never less saved than was asked for.
+#[test]
+fn no_message_ever_grows() {
+    for encoding in supported() {
+        for (percent, wish) in [(0, None), (5, None), (50, None), (5, Some(true))] {
+            let setting = Compression::only(encoding).always().min_saving(percent);
+            let packer = Packer::new(&setting, encoding);
+            for len in (1..200).chain([1_000, 4_097, 65_535, 65_536, 65_537, 140_000]) {
+                // From compressible to not at all.
+                let mut message = text(len);
+                message[..len / 2].copy_from_slice(&noise(len / 2));
+                for message in [message, text(len), noise(len), vec![7; len]] {
+                    let wire = sent(&packer, &[(message.clone(), wish)]);
+                    let (flag, left) = frames(&wire)[0];
+                    let asked = if wish.is_some() { 0 } else { u64::from(percent) };
+                    let most = if flag == 0 { len } else { len - (len as u64 * asked / 100).max(1) as usize };
+                    assert!(left <= most, "{encoding}: {len} bytes became {left}, flag {flag}");
+                    assert_eq!(received(encoding, &wire), [message], "{encoding} {len}");
+                }
+            }
+        }
+    }
+}
+
+// wire-rules T6
+#[test]
+fn messages_that_did_not_shrink_are_left_alone_for_a_while() {
+    for encoding in supported() {
+        let messages: Vec<_> =
+            (0..6).map(|index| (if index < 4 { noise(2_000) } else { text(2_000) }, None)).collect();
+        let backing_off = Packer::new(&Compression::only(encoding), encoding);
+        assert_eq!(flags(&sent(&backing_off, &messages)), [0, 0, 0, 0, 0, 1], "{encoding}");
+        let eager = Packer::new(&Compression::only(encoding).back_off(false), encoding);
+        assert_eq!(flags(&sent(&eager, &messages)), [0, 0, 0, 0, 1, 1], "{encoding}");
+    }
+}
+
+// wire-rules P2, 39: what a source says of one message holds for that message.
+#[test]
+fn one_message_can_be_told_otherwise() {
+    for encoding in supported() {
+        let packer = Packer::new(&Compression::only(encoding), encoding);
+        let wishes = [None, Some(false), None, Some(true), None];
+        let sizes = [5_000, 5_000, 500, 500, 5_000];
+        let messages: Vec<_> = sizes.into_iter().map(|len| vec![0; len]).zip(wishes).collect();
+        assert_eq!(flags(&sent(&packer, &messages)), [1, 0, 0, 1, 1], "{encoding}");
+    }
+    assert!(Packing::of(None, Some(true)).is_none(), "nothing was agreed on");
+}
+
+// wire-rules Z1, B5, T9: a message in many pieces, large ones linked, compresses to what it is in one; every level.
+#[test]
+fn linked_pieces_and_levels_make_no_difference_to_the_reader() {
+    struct Pieces;
+
+    impl crate::codec::Codec<Vec<Bytes>> for Pieces {
+        fn encode<E: crate::codec::EncodeTarget>(
+            pieces: &Vec<Bytes>,
+            target: &mut E,
+        ) -> Result<(), crate::codec::EncodeError> {
+            let mut buf = target.begin(pieces.iter().map(Bytes::len).sum())?;
+            for piece in pieces {
+                buf.put_shared(piece.clone());
+            }
+            Ok(())
+        }
+
+        fn decode(
+            _: crate::codec::Payload<'_>,
+            _: &crate::codec::DecodeLimits,
+        ) -> Result<Vec<Bytes>, crate::codec::DecodeError> {
+            unreachable!("only written here")
+        }
+    }
+
+    let pieces: Vec<_> =
+        [3, 9_000, 100, 70_000, 8_192, 0, 65_536, 1].into_iter().map(|len| Bytes::from(text(len))).collect();
+    for encoding in supported() {
+        for level in [1, 3, 6, 9, 1] {
+            let packer = Packer::new(&Compression::only(encoding).level(level), encoding);
+            let mut buf = FrameBuf::new();
+            buf.encode_as::<Pieces, _>(&pieces, None, usize::MAX, Packing::of(Some(&packer), None)).unwrap();
+            let wire: Vec<u8> = buf.chunks().flatten().copied().collect();
+            assert_eq!(flags(&wire), [1], "{encoding}");
+            assert_eq!(received(encoding, &wire), [pieces.concat()], "{encoding}, level {level}");
+        }
+    }
+}
+
+// wire-rules 44, Z3, B3: the limit is that of the message before compression; what fails leaves nothing behind.
+#[test]
+fn limits_and_liars_are_found_out_before_anything_is_written() {
+    struct Liar;
+
+    impl crate::codec::Codec<usize> for Liar {
+        fn encode<E: crate::codec::EncodeTarget>(
+            written: &usize,
+            target: &mut E,
+        ) -> Result<(), crate::codec::EncodeError> {
+            target.begin(2_000)?.put_slice(&vec![0; *written]);
+            Ok(())
+        }
+
+        fn decode(
+            _: crate::codec::Payload<'_>,
+            _: &crate::codec::DecodeLimits,
+        ) -> Result<usize, crate::codec::DecodeError> {
+            unreachable!("only written here")
+        }
+    }
+
+    for encoding in supported() {
+        let packer = Packer::new(&Compression::only(encoding), encoding);
+        let packing = Packing::of(Some(&packer), None);
+        let mut buf = FrameBuf::new();
+        for (written, limit) in [(1_999, 5_000), (2_001, 5_000), (0, 5_000), (2_000, 1_999)] {
+            assert!(buf.encode_as::<Liar, _>(&written, None, limit, packing).is_err(), "{written}");
+            assert!(buf.is_empty());
+        }
+        buf.encode_as::<Liar, _>(&2_000, None, 2_000, packing).unwrap();
+        let wire: Vec<u8> = buf.chunks().flatten().copied().collect();
+        assert_eq!(received(encoding, &wire), [vec![0; 2_000]]);
     }
 }
 

@@ -3,13 +3,115 @@
 //! The gzip wrapper is read here and not by the library, whose inflater keeps its state from message to message only
 //! for the other two formats.
 
-use flate2::{Decompress, FlushDecompress, Status as Progress};
+use flate2::{
+    Compress, Compression as Level, Decompress, FlushCompress, FlushDecompress, Status as Progress,
+};
 
 use super::contexts::Kept;
 use super::inflate::{Fault, Output};
 
 thread_local! {
     static INFLATER: Kept<Decompress> = const { Kept::new() };
+}
+
+/// The state that compresses, and its level.
+type Deflater = (i8, Compress);
+
+#[cfg(feature = "gzip")]
+thread_local! {
+    static GZIP: Kept<Deflater> = const { Kept::new() };
+}
+
+#[cfg(feature = "deflate")]
+thread_local! {
+    static ZLIB: Kept<Deflater> = const { Kept::new() };
+}
+
+/// Binary logarithm of the window: the largest that the format has.
+#[cfg(feature = "gzip")]
+const WINDOW_LOG: u8 = 15;
+
+/// Compresses the message in `chunks` into the front of `room`; `None` if it does not fit.
+#[cfg(feature = "gzip")]
+pub(super) fn pack_gzip<'a>(
+    chunks: impl Iterator<Item = &'a [u8]>,
+    level: i8,
+    room: &mut [u8],
+) -> Option<usize> {
+    let make = || Compress::new_gzip(Level::new(level as u32), WINDOW_LOG);
+    GZIP.with(|kept| pack(kept, level, make, chunks, room))
+}
+
+/// As [`pack_gzip`], for the zlib format.
+#[cfg(feature = "deflate")]
+pub(super) fn pack_zlib<'a>(
+    chunks: impl Iterator<Item = &'a [u8]>,
+    level: i8,
+    room: &mut [u8],
+) -> Option<usize> {
+    let make = || Compress::new(Level::new(level as u32), true);
+    ZLIB.with(|kept| pack(kept, level, make, chunks, room))
+}
+
+fn pack<'a>(
+    kept: &Kept<Deflater>,
+    level: i8,
+    make: impl Fn() -> Compress,
+    chunks: impl Iterator<Item = &'a [u8]>,
+    room: &mut [u8],
+) -> Option<usize> {
+    let (kept_level, mut deflater) = kept.take_or(|| (level, make()));
+    if kept_level == level {
+        deflater.reset();
+    } else {
+        deflater = make();
+    }
+    let packed = pack_with(&mut deflater, chunks, room);
+    if packed.is_some() || run_out(&mut deflater).is_some() {
+        kept.put_back((level, deflater));
+    }
+    packed
+}
+
+/// Ends a stream that found no room. Reset in the midst of one, zlib-rs 0.6.8 begins the next with what was pending.
+fn run_out(deflater: &mut Compress) -> Option<()> {
+    let mut nowhere = [0; 4096];
+    loop {
+        let before = deflater.total_out();
+        let progress = deflater.compress(&[], &mut nowhere, FlushCompress::Finish).ok()?;
+        if progress == Progress::StreamEnd {
+            return Some(());
+        }
+        if before == deflater.total_out() {
+            return None;
+        }
+    }
+}
+
+fn pack_with<'a>(
+    deflater: &mut Compress,
+    chunks: impl Iterator<Item = &'a [u8]>,
+    room: &mut [u8],
+) -> Option<usize> {
+    let parts = chunks.map(|chunk| (chunk, FlushCompress::None)).chain([(&[][..], FlushCompress::Finish)]);
+    for (mut part, flush) in parts {
+        let is_last = matches!(flush, FlushCompress::Finish);
+        while is_last || !part.is_empty() {
+            let before = (deflater.total_in(), deflater.total_out());
+            let free = room.get_mut(before.1 as usize..)?;
+            let progress = deflater.compress(part, free, flush).ok()?;
+            let (taken, written) = (deflater.total_in() - before.0, deflater.total_out() - before.1);
+            if progress == Progress::StreamEnd {
+                return Some(deflater.total_out() as usize);
+            }
+            // Neither in nor out: the room is full.
+            if (taken, written) == (0, 0) {
+                return None;
+            }
+            part = &part[taken as usize..];
+        }
+    }
+    None
 }
 
 /// Inflates one gzip member that is all of `packed`.

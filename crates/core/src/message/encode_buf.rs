@@ -50,7 +50,7 @@ impl<'a> EncodeBuf<'a> {
     }
 
     /// Appends another byte stream of the same form.
-    pub(super) fn append(&mut self, bytes: &[u8], links: impl Iterator<Item = (usize, Bytes)>) {
+    pub(crate) fn append(&mut self, bytes: &[u8], links: impl Iterator<Item = (usize, Bytes)>) {
         let shift = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         for (at, piece) in links {

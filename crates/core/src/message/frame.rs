@@ -51,8 +51,14 @@ pub(crate) fn claimed_len(bytes: &[u8]) -> Option<usize> {
 /// Appends the prefix of an uncompressed message of `len` bytes.
 #[inline]
 pub fn write_prefix(out: &mut Vec<u8>, len: u32) {
+    write_prefix_with_flag(out, false, len);
+}
+
+/// Appends the prefix of a message of `len` bytes as they follow, `compressed` or not (wire-rules F1).
+#[inline]
+pub(crate) fn write_prefix_with_flag(out: &mut Vec<u8>, compressed: bool, len: u32) {
     let [a, b, c, d] = len.to_be_bytes();
-    out.extend_from_slice(&[0, a, b, c, d]);
+    out.extend_from_slice(&[u8::from(compressed), a, b, c, d]);
 }
 
 #[cold]

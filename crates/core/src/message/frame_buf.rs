@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::codec::{Codec, EncodeError, EncodeTarget};
+use crate::compression::{Packing, Staged};
 use crate::format::{self, Transcode};
-use crate::message::{EncodeBuf, MAX_MESSAGE_LEN, write_prefix};
+use crate::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
 
 /// Framed messages, not yet on a connection.
 #[derive(Debug, Default)]
@@ -32,10 +33,11 @@ impl FrameBuf {
     /// The message is over `limit` bytes (44), or its codec failed or wrote
     /// another number of bytes than it announced (Z3).
     pub fn encode<C: Codec<T>, T>(&mut self, value: &T, limit: usize) -> Result<(), EncodeError> {
-        self.encode_as::<C, T>(value, None, limit)
+        self.encode_as::<C, T>(value, None, limit, None)
     }
 
-    /// [`encode`](Self::encode), rewritten by `transcode` if there is one.
+    /// [`encode`](Self::encode), rewritten by `transcode` and compressed by `packing` if there are any. The limit is
+    /// that of the message before compression.
     ///
     /// # Errors
     /// As [`encode`](Self::encode), or the format cannot express the message.
@@ -44,14 +46,14 @@ impl FrameBuf {
         value: &T,
         transcode: Option<&dyn Transcode>,
         limit: usize,
+        packing: Option<Packing<'_>>,
     ) -> Result<(), EncodeError> {
         let (bytes, links) = (self.bytes.len(), self.links.len());
-        let mut target = OneMessage { buf: self, limit, announced: None };
-        let outcome =
-            format::encode::<C, T, _>(value, transcode, &mut target).and_then(|()| target.announced());
+        let mut target = OneMessage { buf: self, limit, announced: None, packing, staged: None };
+        let outcome = format::encode::<C, T, _>(value, transcode, &mut target).and_then(|()| target.finish());
         let written = |buf: &Self, announced: usize| {
             let linked: usize = buf.links.range(links..).map(|(_, piece)| piece.len()).sum();
-            let written = buf.bytes.len() - bytes + linked - crate::message::PREFIX_LEN;
+            let written = buf.bytes.len() - bytes + linked - PREFIX_LEN;
             if written == announced {
                 Ok(linked)
             } else {
@@ -113,11 +115,20 @@ struct OneMessage<'a> {
     limit: usize,
     /// What the codec asked for.
     announced: Option<usize>,
+    packing: Option<Packing<'a>>,
+    /// The message, if it is to be compressed.
+    staged: Option<Staged>,
 }
 
 impl OneMessage<'_> {
-    fn announced(&self) -> Result<usize, EncodeError> {
-        self.announced.ok_or_else(|| EncodeError::codec("the codec asked for no room"))
+    /// Bytes that have to be in the buffer behind the prefix.
+    fn finish(self) -> Result<usize, EncodeError> {
+        let announced = self.announced.ok_or_else(|| EncodeError::codec("the codec asked for no room"))?;
+        let (Some(staged), Some(packing)) = (self.staged, self.packing) else { return Ok(announced) };
+        let packed = staged.pack(packing)?;
+        let len = packed.wire_len() - PREFIX_LEN;
+        packed.write_to(&mut self.buf.bytes, &mut self.buf.links);
+        Ok(len)
     }
 }
 
@@ -129,6 +140,11 @@ impl EncodeTarget for OneMessage<'_> {
         }
         if self.announced.replace(len).is_some() {
             return Err(EncodeError::codec("the codec asked for room twice"));
+        }
+        if let Some(packing) = self.packing
+            && packing.wants(len)
+        {
+            return Ok(self.staged.insert(Staged::new(len)).buffer());
         }
         write_prefix(&mut self.buf.bytes, len as u32);
         self.buf.bytes.reserve(len.min(RESERVE_AT_MOST));

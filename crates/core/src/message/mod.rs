@@ -11,6 +11,7 @@ mod unary;
 pub use crate::message::deframer::Deframer;
 pub use crate::message::encode_buf::{EncodeBuf, LINK_THRESHOLD};
 pub use crate::message::encoding::{Encoding, UnsupportedEncoding, tokens};
+pub(crate) use crate::message::frame::write_prefix_with_flag;
 pub use crate::message::frame::{MAX_MESSAGE_LEN, PREFIX_LEN, Prefix, parse_prefix, write_prefix};
 pub use crate::message::frame_buf::FrameBuf;
 pub(crate) use crate::message::unary::truncated;

@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use peregrine_core::call::InboxOwner;
+use peregrine_core::compression::Packing;
 use peregrine_core::message::FrameBuf;
 use peregrine_core::{Codec, MetadataMap, Status, Transcode};
 use peregrine_http2::StreamKey;
 
+use super::reply_head::ReplyHead;
 use crate::service::CallResult;
 
 /// Encoded bytes that a spawned call may have on their way to the connection before its source waits.
@@ -45,7 +47,7 @@ pub(crate) struct Reply {
 /// What a spawned call says.
 #[derive(Debug)]
 pub(crate) enum Part {
-    Head(MetadataMap),
+    Head(MetadataMap, ReplyHead),
     /// Messages with their prefixes, to be released in `flow` once the connection has room.
     Messages {
         messages: FrameBuf,
@@ -167,7 +169,7 @@ pub(crate) struct Outbox {
     key: StreamKey,
     mailbox: Arc<Mailbox>,
     flow: Arc<OutboxFlow>,
-    head: Option<MetadataMap>,
+    head: Option<(MetadataMap, ReplyHead)>,
     messages: FrameBuf,
     max_send_size: usize,
     batch_size: usize,
@@ -195,16 +197,17 @@ impl Outbox {
         self.key
     }
 
-    pub(super) fn send_head(&mut self, metadata: MetadataMap) {
-        self.head = Some(metadata);
+    pub(super) fn send_head(&mut self, head: ReplyHead, metadata: MetadataMap) {
+        self.head = Some((metadata, head));
     }
 
     pub(super) fn send_message<C: Codec<B>, B>(
         &mut self,
         message: &B,
         transcode: Option<&dyn Transcode>,
+        packing: Option<Packing<'_>>,
     ) -> Result<(), Status> {
-        Ok(self.messages.encode_as::<C, B>(message, transcode, self.max_send_size)?)
+        Ok(self.messages.encode_as::<C, B>(message, transcode, self.max_send_size, packing)?)
     }
 
     pub(super) fn poll_writable(&self, cx: &Context<'_>) -> bool {
@@ -229,7 +232,7 @@ impl Outbox {
         let key = self.key;
         self.mailbox.note(|state| {
             let parts = head
-                .map(Part::Head)
+                .map(|(metadata, head)| Part::Head(metadata, head))
                 .into_iter()
                 .chain(messages)
                 .chain(end.map(|(result, head_sent)| Part::End { result, head_sent }));

@@ -11,12 +11,13 @@
 use std::cell::RefCell;
 use std::task::{Context, Poll};
 
+use peregrine_core::compression::{Compression, Packing};
 use peregrine_core::intercept::{Message, MessageHooks};
 use peregrine_core::{Codec, MetadataMap, Status, Transcode};
 use peregrine_http2::StreamKey;
 
 use super::mailbox::Outbox;
-use super::reply_head::ReplyHead;
+use super::reply_head::Reply;
 use super::wire::Wire;
 
 thread_local! {
@@ -31,13 +32,13 @@ pub(crate) struct Port {
     /// Whether the response head is out; decides between trailers and trailers-only.
     pub(crate) head_sent: bool,
     /// How the reply goes.
-    pub(crate) reply: ReplyHead,
+    pub(crate) reply: Reply,
     /// What interceptors want with the reply.
     watch: Option<Box<Watch>>,
 }
 
 impl Port {
-    pub(crate) fn new(target: Target, key: StreamKey, reply: ReplyHead, head_sent: bool) -> Self {
+    pub(crate) fn new(target: Target, key: StreamKey, reply: Reply, head_sent: bool) -> Self {
         Self { target, key, reply, head_sent, watch: None }
     }
 }
@@ -91,16 +92,20 @@ pub(crate) fn with_port<R>(port: Port, poll: impl FnOnce() -> R) -> (Port, R) {
 ///
 /// # Errors
 /// The peer does not accept that much metadata. A spawned call does not hear of it: its connection ends it.
-pub(crate) fn send_head(metadata: MetadataMap) -> Result<(), Status> {
+pub(crate) fn send_head(metadata: MetadataMap, compression: Option<&Compression>) -> Result<(), Status> {
     let sent = on_port(|port| {
         if !port.head_sent {
             let mut metadata = metadata;
             if let Some(watch) = &port.watch {
                 metadata.extend_from(&watch.metadata)?;
             }
+            if let Some(compression) = compression {
+                port.reply.compress(compression);
+            }
+            let head = port.reply.head;
             match &mut port.target {
-                Target::Wire(wire) => wire.send_head(port.key, port.reply, &metadata)?,
-                Target::Outbox(outbox) => outbox.send_head(metadata),
+                Target::Wire(wire) => wire.send_head(port.key, head, &metadata)?,
+                Target::Outbox(outbox) => outbox.send_head(head, metadata),
             }
             port.head_sent = true;
         }
@@ -110,22 +115,29 @@ pub(crate) fn send_head(metadata: MetadataMap) -> Result<(), Status> {
     sent.unwrap_or(Ok(()))
 }
 
-/// Encodes and sends one message, rewritten by `transcode` if the call's format is not the codec's own.
+/// Encodes and sends one message, rewritten by `transcode` if the call's format is not the codec's own. `wish`: what
+/// its source said of its compression.
 ///
 /// # Errors
 /// The message does not encode or is over the send limit.
 pub(crate) fn send_message<C: Codec<B>, B: 'static>(
     message: &B,
     transcode: Option<&dyn Transcode>,
+    wish: Option<bool>,
 ) -> Result<(), Status> {
-    let sent = on_port(|port| match (&mut port.target, &port.watch) {
-        (Target::Wire(wire), None) => Some(wire.send_message::<C, B>(port.key, message, transcode)),
-        (Target::Outbox(outbox), None) => Some(outbox.send_message::<C, B>(message, transcode)),
-        (_, Some(_)) => None,
+    let sent = on_port(|port| {
+        let packing = Packing::of(port.reply.packer(), wish);
+        match (&mut port.target, &port.watch) {
+            (Target::Wire(wire), None) => {
+                Some(wire.send_message::<C, B>(port.key, message, transcode, packing))
+            }
+            (Target::Outbox(outbox), None) => Some(outbox.send_message::<C, B>(message, transcode, packing)),
+            (_, Some(_)) => None,
+        }
     });
     match sent {
         Some(Some(sent)) => sent,
-        Some(None) => send_watched::<C, B>(message, transcode),
+        Some(None) => send_watched::<C, B>(message, transcode, wish),
         None => Err(polled_elsewhere()),
     }
 }
@@ -135,10 +147,11 @@ pub(crate) fn send_message<C: Codec<B>, B: 'static>(
 fn send_watched<C: Codec<B>, B: 'static>(
     message: &B,
     transcode: Option<&dyn Transcode>,
+    wish: Option<bool>,
 ) -> Result<(), Status> {
     let mut watch = on_port(|port| port.watch.take()).flatten();
     let shown = watch.as_mut().map_or(Ok(()), |watch| watch.hooks.run(&Message::outgoing::<C, B>(message)));
-    let sent = shown.and_then(|()| send_message::<C, B>(message, transcode));
+    let sent = shown.and_then(|()| send_message::<C, B>(message, transcode, wish));
     on_port(|port| port.watch = watch);
     sent
 }

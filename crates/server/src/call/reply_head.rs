@@ -1,7 +1,9 @@
 //! The head of a reply: what it can say besides the user's metadata, and its encoded blocks.
 
+use std::sync::Arc;
+
 use peregrine_core::Format;
-use peregrine_core::compression::EncodingSet;
+use peregrine_core::compression::{Compression, EncodingSet, Packer};
 use peregrine_core::message::Encoding;
 use peregrine_http2::{CachedBlock, Field};
 
@@ -10,6 +12,8 @@ use peregrine_http2::{CachedBlock, Field};
 pub(crate) struct ReplyHead {
     /// That of the request.
     pub(crate) format: Format,
+    /// `grpc-encoding`, where messages may be compressed (wire-rules F2).
+    pub(crate) encoding: Encoding,
     /// Whether it has `grpc-accept-encoding`: clients that send theirs may want to compress (wire-rules P3).
     pub(crate) names_accepted: bool,
 }
@@ -21,7 +25,43 @@ impl ReplyHead {
         let fixed = [Field::new(b":status", b"200"), Field::new(b"content-type", content_type)];
         let accept = (self.names_accepted && !EncodingSet::supported().is_identity_only())
             .then(|| Field::new(b"grpc-accept-encoding", Encoding::SUPPORTED.as_bytes()));
-        fixed.into_iter().chain(accept)
+        let encoding = (self.encoding != Encoding::Identity)
+            .then(|| Field::new(b"grpc-encoding", self.encoding.name().as_bytes()));
+        fixed.into_iter().chain(encoding).chain(accept)
+    }
+}
+
+/// How the reply of one call goes. Worked out once per distinct request head, from packers that are made once per server
+/// (wire-rules N6).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reply {
+    pub(crate) head: ReplyHead,
+    accepts: EncodingSet,
+    packer: Option<Arc<Packer>>,
+}
+
+impl Reply {
+    /// `accepts`: what the client says, if it does. `packers`: the method's, preferred ones first.
+    pub(crate) fn new(format: Format, accepts: Option<EncodingSet>, packers: &[Arc<Packer>]) -> Self {
+        let (names_accepted, accepts) = (accepts.is_some(), accepts.unwrap_or_default());
+        // wire-rules 36, P1
+        let packer = packers.iter().find(|packer| accepts.contains(packer.encoding())).cloned();
+        let encoding = packer.as_ref().map_or(Encoding::Identity, |packer| packer.encoding());
+        Self { head: ReplyHead { format, encoding, names_accepted }, accepts, packer }
+    }
+
+    /// The handler has settings of its own for this reply (wire-rules P2).
+    #[cold]
+    pub(crate) fn compress(&mut self, setting: &Compression) {
+        let is_possible = |encoding: &Encoding| encoding.is_supported() && self.accepts.contains(*encoding);
+        let encoding = setting.encodings().find(is_possible).unwrap_or(Encoding::Identity);
+        self.head.encoding = encoding;
+        self.packer = (encoding != Encoding::Identity).then(|| Arc::new(Packer::new(setting, encoding)));
+    }
+
+    #[inline]
+    pub(crate) fn packer(&self) -> Option<&Packer> {
+        self.packer.as_deref()
     }
 }
 

@@ -16,7 +16,7 @@ use peregrine_core::{Format, InvalidMetadata, MetadataMap, Status};
 use peregrine_http2::{Field, Head};
 
 use super::excerpt::shortened;
-use super::reply_head::ReplyHead;
+use super::reply_head::Reply;
 use crate::router::{MethodIndex, Router};
 use crate::secure::Secure;
 
@@ -30,13 +30,13 @@ pub(crate) struct RequestHead {
 }
 
 /// Where a request goes, how its messages come, and how those of the reply go.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) method: MethodIndex,
     pub(crate) encoding: Encoding,
     /// Largest request message, in bytes.
     pub(crate) max_receive: usize,
-    pub(crate) reply: ReplyHead,
+    pub(crate) reply: Reply,
 }
 
 /// Why a request does not become a call.
@@ -176,9 +176,9 @@ fn check_call(
     if let Some(status) = bad_metadata {
         return Err(Refusal::new(400, status));
     }
-    // A client that talks of encodings hears which ones this server reads.
-    let reply = ReplyHead { format, names_accepted: collected.accepts.is_some() };
-    Ok(Route { method, encoding, max_receive: router.settings(method).max_receive, reply })
+    let settings = router.settings(method);
+    let reply = Reply::new(format, collected.accepts, &settings.packers);
+    Ok(Route { method, encoding, max_receive: settings.max_receive, reply })
 }
 
 /// wire-rules 9, 10, N1, N2

@@ -3,6 +3,7 @@
 //! [`Wire`] is the server's side of one connection as far as replies go: the engine and the blocks that are
 //! encoded once per connection. It is what a call's future finds in its port when it is polled in place.
 
+use peregrine_core::compression::{Packed, Packing, Staged};
 use peregrine_core::message::{EncodeBuf, FrameBuf, PREFIX_LEN, write_prefix};
 use peregrine_core::{Codec, EncodeError, EncodeTarget, Format, MetadataMap, Status, Transcode, format};
 use peregrine_http2::{CachedBlock, Connection, DataWrite, ErrorCode, Field, StreamError, StreamKey};
@@ -70,12 +71,15 @@ impl Wire {
         key: StreamKey,
         message: &T,
         transcode: Option<&dyn Transcode>,
+        packing: Option<Packing<'_>>,
     ) -> Result<(), Status> {
         let mut target = WireTarget {
             connection: Some(&mut self.connection),
             key,
             limit: self.max_send_size,
             write: None,
+            packing,
+            staged: None,
         };
         match format::encode::<C, T, _>(message, transcode, &mut target) {
             Ok(()) => target.commit(),
@@ -235,10 +239,16 @@ struct WireTarget<'c> {
     key: StreamKey,
     limit: usize,
     write: Option<DataWrite<'c>>,
+    packing: Option<Packing<'c>>,
+    /// The message, if it is to be compressed.
+    staged: Option<Staged>,
 }
 
 impl WireTarget<'_> {
-    fn commit(self) -> Result<(), Status> {
+    fn commit(mut self) -> Result<(), Status> {
+        if let (Some(staged), Some(packing)) = (self.staged.take(), self.packing) {
+            self.write_packed(staged.pack(packing)?);
+        }
         match self.write {
             // A stream that is gone takes no data; its call learns that by being dropped.
             Some(write) => match write.commit() {
@@ -248,12 +258,29 @@ impl WireTarget<'_> {
             None => Ok(()),
         }
     }
+
+    #[cold]
+    fn write_packed(&mut self, packed: Packed) {
+        // A stream that is gone takes no data, as in `commit`.
+        if let Some(connection) = self.connection.take()
+            && let Ok(write) = connection.write_data(self.key, packed.wire_len())
+        {
+            let (bytes, links) = self.write.insert(write).buffers();
+            packed.write_to(bytes, links);
+        }
+    }
 }
 
 impl EncodeTarget for WireTarget<'_> {
     fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
         if len > self.limit {
             return Err(EncodeError::too_large(len, self.limit));
+        }
+        if let Some(packing) = self.packing
+            && packing.wants(len)
+            && self.connection.is_some()
+        {
+            return Ok(self.staged.insert(Staged::new(len)).buffer());
         }
         let Some(connection) = self.connection.take() else { return Err(EncodeError::closed()) };
         let write = connection.write_data(self.key, PREFIX_LEN + len).map_err(|_| EncodeError::closed())?;

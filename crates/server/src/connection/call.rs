@@ -12,7 +12,7 @@ use peregrine_http2::StreamKey;
 
 use super::handlers::Task;
 use crate::call::mailbox::OutboxFlow;
-use crate::call::reply_head::ReplyHead;
+use crate::call::reply_head::Reply;
 use crate::router::{MethodIndex, Router};
 use crate::service::CallSlot;
 
@@ -32,7 +32,7 @@ pub(super) struct Call {
     pub(super) encoding: Encoding,
     /// Largest request message, in bytes.
     pub(super) max_receive: usize,
-    pub(super) reply: ReplyHead,
+    pub(super) reply: Reply,
     pub(super) metadata: Arc<MetadataMap>,
     pub(super) deadline: Option<Instant>,
     pub(super) head_sent: bool,

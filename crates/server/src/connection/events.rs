@@ -58,7 +58,7 @@ impl Serving {
         let request =
             head.attachment(|head| RequestHead::parse(head, &shared.router, &shared.options.secure));
         let route = match &request.route {
-            Ok(route) => *route,
+            Ok(route) => route.clone(),
             // What is no gRPC comes from ordinary HTTP clients, most of which look for an answer only once their
             // request is out; and what is wrong with the rest of it is then told as such.
             Err(refusal) if refusal.is_plain_http() && !end_stream => {

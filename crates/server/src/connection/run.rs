@@ -36,7 +36,7 @@ impl Serving {
             peer: &self.info.peer,
             peer_identity: self.info.peer_identity.as_ref(),
             limits: &shared.limits,
-            format: shared.router.format(call.method, call.reply.format),
+            format: shared.router.format(call.method, call.reply.head.format),
             extra: None,
         };
         // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
@@ -65,13 +65,14 @@ impl Serving {
         let waker = self.waker(call.key.index());
         waker.0.on_poll();
         let timed = self.timed();
-        let port = Port::new(Target::Wire(wire), call.key, call.reply, call.head_sent);
+        let port = Port::new(Target::Wire(wire), call.key, std::mem::take(&mut call.reply), call.head_sent);
         let (port, polled) = with_port(port, || {
             let mut cx = Context::from_waker(&waker.1);
             catch_unwind(AssertUnwindSafe(|| slot.as_mut().poll(&mut cx)))
         });
         self.flush_requested |= take_flush_request();
         call.head_sent = port.head_sent;
+        call.reply = port.reply;
         if let Target::Wire(wire) = port.target {
             self.wire = Some(wire);
         }
@@ -144,9 +145,8 @@ impl Serving {
         let key = reply.key;
         let Some(call) = self.call_mut(key) else { return };
         match reply.part {
-            Part::Head(metadata) => {
+            Part::Head(metadata, reply_head) => {
                 call.head_sent = true;
-                let reply_head = call.reply;
                 if let Err(status) = self.wire().send_head(key, reply_head, &metadata)
                     && let Some(mut call) = self.take_call(key)
                 {
@@ -187,7 +187,7 @@ impl Serving {
     /// deadline. `call` is not in the table.
     pub(super) fn finish(&mut self, mut call: Call, result: &CallResult) {
         let wire = self.wire();
-        wire.finish(call.key, call.reply.format, call.head_sent, result.as_ref());
+        wire.finish(call.key, call.reply.head.format, call.head_sent, result.as_ref());
         let drains = call.deadline.is_some() && wire.connection.queued(call.key) > 0;
         if let CallState::Parked { slot, .. } = std::mem::replace(&mut call.state, CallState::Draining) {
             drop_quietly(slot);

@@ -24,7 +24,7 @@ pub(super) fn spawn(
     orphans: &Arc<Orphans>,
 ) -> Task {
     let (key, method) = (outbox.key(), call.method);
-    let port = Port::new(Target::Outbox(outbox), key, call.reply, false);
+    let port = Port::new(Target::Outbox(outbox), key, call.reply.clone(), false);
     Task::spawn(orphans, |running| {
         let mut call =
             Spawned { slot, port: Some(port), shared, method, polled: false, running: Some(running) };

@@ -147,6 +147,7 @@ impl Router {
             let of_service = names.clone().filter(|(name, _)| *name == method.descriptor.service);
             let of_method = names.clone().filter(|(name, _)| *name == &method.descriptor.path[1..]);
             of_service.chain(of_method).for_each(|(_, config)| settings.apply(config));
+            settings.settle();
             method.settings = settings;
         }
         Ok(())

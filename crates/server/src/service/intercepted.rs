@@ -214,10 +214,11 @@ impl Drop for End {
 
 /// Answers in the handler's place.
 fn answer_with(answer: Response<Bytes>, more: &MetadataMap, transcode: Option<&dyn Transcode>) -> CallResult {
+    let compression = answer.compression().copied();
     let (message, mut metadata, trailers, _extensions) = answer.into_parts();
     metadata.extend_from(more)?;
-    port::send_head(metadata)?;
-    port::send_message::<BytesCodec, Bytes>(&message, transcode)?;
+    port::send_head(metadata, compression.as_ref())?;
+    port::send_message::<BytesCodec, Bytes>(&message, transcode, None)?;
     Ok(trailers)
 }
 

@@ -87,9 +87,10 @@ where
 /// Writes a unary reply: head, then the one message. A message that cannot be encoded ends the call with the
 /// error in trailers, since the head is out by then (wire-rules E3).
 fn respond<C: Codec<B>, B: 'static>(response: Response<B>, transcode: Option<&dyn Transcode>) -> CallResult {
+    let compression = response.compression().copied();
     let (message, metadata, trailers, _extensions) = response.into_parts();
-    port::send_head(metadata)?;
-    port::send_message::<C, B>(&message, transcode)?;
+    port::send_head(metadata, compression.as_ref())?;
+    port::send_message::<C, B>(&message, transcode, None)?;
     Ok(trailers)
 }
 

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use peregrine_core::call::CallScope;
+use peregrine_core::compression::take_wish;
 use peregrine_core::stream::is_flush_requested;
 use peregrine_core::{Cancellation, Codec, Response, Status, Transcode};
 use pin_project_lite::pin_project;
@@ -102,8 +103,9 @@ impl<C: Codec<B>, B: 'static> ResponseSink<C, B> {
     where
         S: Stream<Item = Result<B, Status>>,
     {
+        let compression = response.compression().copied();
         let (stream, metadata, trailers, _extensions) = response.into_parts();
-        port::send_head(metadata)?;
+        port::send_head(metadata, compression.as_ref())?;
         let mut stream = pin!(stream);
         std::future::poll_fn(|cx| self.poll_forward(stream.as_mut(), cx)).await?;
         Ok(trailers)
@@ -116,9 +118,11 @@ impl<C: Codec<B>, B: 'static> ResponseSink<C, B> {
         let mut batch = Batch::default();
         loop {
             ready!(port::poll_writable(cx, &mut batch));
+            // What another source of this thread may have left.
+            take_wish();
             match ready!(stream.as_mut().poll_next(cx)) {
                 Some(Ok(message)) => {
-                    port::send_message::<C, B>(&message, self.transcode.as_deref())?;
+                    port::send_message::<C, B>(&message, self.transcode.as_deref(), take_wish())?;
                     if is_flush_requested() {
                         // What the sender waits for is that this leaves before it goes on.
                         cx.waker().wake_by_ref();

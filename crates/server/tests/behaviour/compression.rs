@@ -1,6 +1,9 @@
 //! Compressed messages: what is read, and what is said of it.
 
-use peregrine_testkit::peer::{message, prefixed};
+use peregrine_core::compression::Compression;
+use peregrine_core::message::{Deframer, Encoding};
+use peregrine_server::MethodConfig;
+use peregrine_testkit::peer::{Reply, message, prefixed};
 use peregrine_testkit::serve;
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
 
@@ -100,4 +103,161 @@ fn accepted_encodings_are_named_to_those_who_name_theirs() {
         assert_eq!(asking.head_value("grpc-encoding"), None, "nothing is compressed unless it is turned on");
         served.finish([peer]).await;
     });
+}
+
+/// Bytes that every codec makes smaller, and that differ from place to place.
+fn text(len: usize) -> Vec<u8> {
+    (0..len).map(|index| b"compressible "[index % 13] ^ (index / 997) as u8).collect()
+}
+
+/// The messages of a reply as a reader has them.
+fn inflated(reply: &Reply) -> Vec<Vec<u8>> {
+    let encoding = reply.head_value("grpc-encoding").unwrap_or("identity");
+    let mut deframer = Deframer::new(Encoding::from_wire(encoding.as_bytes()).unwrap(), usize::MAX);
+    for (&flag, message) in reply.flags.iter().zip(&reply.messages) {
+        deframer.push(&framed(flag, message));
+    }
+    std::iter::from_fn(|| deframer.next_message().unwrap().map(|message| message.as_slice().to_vec()))
+        .collect()
+}
+
+// wire-rules S1, T1, F1, B4, 39, 40, N7, bug-reports 82
+#[test]
+fn sizes_decide_the_flags_of_a_reply() {
+    let messages: Vec<_> = [10, 5_000, 0, 1_024, 1_023, 70_000].into_iter().map(text).collect();
+    let body: Vec<_> = messages.iter().flat_map(|text| message(text)).collect();
+    in_each_mode(async |stage: Stage| {
+        for (encoding, _) in HELLO {
+            let served = serve(stage.server().compression(Compression::adaptive()));
+            let mut peer = served.peer().await;
+            let stream = peer.request(BIDI, &[("grpc-accept-encoding", encoding)], b"", false).await;
+            peer.send_body(stream, &body, true).await;
+            let reply = peer.reply(stream).await;
+            assert_eq!(reply.head_value("grpc-encoding"), Some(encoding));
+            assert_eq!(reply.flags, [0, 1, 0, 1, 0, 1], "{encoding}");
+            assert!(inflated(&reply) == messages, "{encoding}");
+            for (text, flag) in messages.iter().zip([0, 1, 0, 1, 0, 1]) {
+                let stream = peer.request(UNARY, &[("grpc-accept-encoding", encoding)], b"", false).await;
+                peer.send_body(stream, &message(text), true).await;
+                let reply = peer.reply(stream).await;
+                assert_eq!((reply.code(), &reply.flags[..]), (code::OK, &[flag][..]), "{encoding}, unary");
+                assert!(inflated(&reply)[0] == *text, "{encoding}, unary");
+            }
+            served.finish([peer]).await;
+        }
+    });
+}
+
+// wire-rules 36, 41, N4, P1, N7: the server's order counts, and nothing that the client does not name; independent of
+// the encoding of the request.
+#[test]
+fn the_first_of_ours_that_the_client_accepts_is_used() {
+    let setting = Compression::prefer([Encoding::Gzip, Encoding::Zstd, Encoding::Deflate]);
+    let lists: [(&[&str], Option<&str>); 12] = [
+        (&[], None),
+        (&["gzip"], Some("gzip")),
+        (&["zstd,gzip"], Some("gzip")),
+        (&["deflate, zstd"], Some("zstd")),
+        (&["identity,deflate"], Some("deflate")),
+        (&["gzip,"], Some("gzip")),
+        (&["deflate", "gzip"], Some("gzip")),
+        (&["snappy"], None),
+        (&["x-gzip"], None),
+        (&["gzipx,notgzip"], None),
+        (&["identity"], None),
+        (&[""], None),
+    ];
+    in_each_mode(async |stage: Stage| {
+        let served = serve(stage.server().compression(setting));
+        let mut peer = served.peer().await;
+        for (lists, expected) in lists {
+            for path in [UNARY, SERVER_STREAM, CLIENT_STREAM, BIDI] {
+                let mut fields = vec![("grpc-encoding", "deflate"), ("script", "many 1 2000")];
+                fields.extend(lists.iter().map(|list| ("grpc-accept-encoding", *list)));
+                let reply = peer.call(path, &fields, b"").await;
+                assert_eq!(reply.head_value("grpc-encoding"), expected, "{lists:?}, {path}");
+                assert_eq!(reply.flags, [u8::from(expected.is_some())], "{lists:?}, {path}");
+                assert_eq!(inflated(&reply), [[b'm'; 2_000]], "{lists:?}, {path}");
+            }
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules T3, T8, P2: server, service, method, response, message; each may say otherwise.
+#[test]
+fn the_nearer_setting_counts() {
+    in_each_mode(async |stage: Stage| {
+        let gzip = Compression::only(Encoding::Gzip);
+        let server = stage
+            .server()
+            .compression(Compression::only(Encoding::Zstd))
+            .configure("test.Test", MethodConfig::new().compression(gzip))
+            .configure("test.Test/Bidi", MethodConfig::new().compression(Compression::off()));
+        let served = serve(server);
+        let mut peer = served.peer().await;
+        let rows: [(&str, &str, Option<&str>, &[u8]); 8] = [
+            (SERVER_STREAM, "many 2 2000", Some("gzip"), &[1, 1]),
+            (BIDI, "many 2 2000", None, &[0, 0]),
+            (BIDI, "compress deflate; many 2 2000", Some("deflate"), &[1, 1]),
+            (SERVER_STREAM, "compress off; many 2 2000", None, &[0, 0]),
+            (UNARY, "compress off; many 1 2000", None, &[0]),
+            (UNARY, "compress gzip threshold=0; many 1 200", Some("gzip"), &[1]),
+            (SERVER_STREAM, "compress gzip threshold=off; many 1 2000", None, &[0]),
+            (
+                SERVER_STREAM,
+                "many 1 2000; compressed no; many 1 2000; many 1 50; compressed yes; many 2 50; yield; compressed no; \
+                 yield; many 1 2000",
+                Some("gzip"),
+                &[1, 0, 0, 1, 0, 0],
+            ),
+        ];
+        for (path, script, encoding, flags) in rows {
+            let fields = [("grpc-accept-encoding", "gzip,deflate,zstd"), ("script", script)];
+            let reply = peer.call(path, &fields, b"").await;
+            assert_eq!(reply.head_value("grpc-encoding"), encoding, "{path}: {script}");
+            if script.contains("yield") {
+                // A pending source ends what it said: a wish is for the poll that gives the message.
+                assert_eq!(reply.flags[..5], flags[..5], "{path}: {script}");
+            } else {
+                assert_eq!(reply.flags, flags, "{path}: {script}");
+            }
+        }
+        // Not even a response of its own goes out in what the client does not accept (wire-rules 36).
+        let fields = [("grpc-accept-encoding", "deflate"), ("script", "compress gzip; many 1 2000")];
+        let reply = peer.call(UNARY, &fields, b"").await;
+        assert_eq!((reply.head_value("grpc-encoding"), &reply.flags[..]), (None, &[0][..]));
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules F3: a reply without messages says nothing of their encoding.
+#[test]
+fn trailers_only_names_no_encoding() {
+    in_each_mode(async |stage: Stage| {
+        let served = serve(stage.server().compression(Compression::adaptive()));
+        let mut peer = served.peer().await;
+        let fields = [("grpc-accept-encoding", "gzip"), ("script", "refuse 5 no")];
+        let reply = peer.call(UNARY, &fields, b"").await;
+        assert!(reply.is_trailers_only());
+        assert_eq!(reply.head_value("grpc-encoding"), None);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules T4
+#[tokio::test]
+async fn a_setting_that_cannot_be_meant_is_an_error_at_the_start() {
+    let journal = std::sync::Arc::default();
+    let server = || {
+        peregrine_server::Server::builder()
+            .add_service(peregrine_testkit::TestService::new(std::sync::Arc::clone(&journal)))
+    };
+    let wrong = Compression::only(Encoding::Gzip).level(11);
+    let of_method = server().configure("test.Test/Unary", MethodConfig::new().compression(wrong));
+    for (server, of) in [(server().compression(wrong), "the server"), (of_method, "test.Test/Unary")] {
+        let error = server.serve("127.0.0.1:0").await.unwrap_err();
+        let text = format!("{error:#}");
+        assert!(text.contains(of) && text.contains("levels 1 to 9"), "{text}");
+    }
 }

@@ -25,6 +25,8 @@ pub struct Reply {
     pub trailers: Option<Fields>,
     /// Complete messages, prefixes taken off.
     pub messages: Vec<Bytes>,
+    /// The flag of each.
+    pub flags: Vec<u8>,
     /// How long the body was in each DATA frame.
     pub data_frames: Vec<usize>,
     /// Body bytes that are no complete message.
@@ -129,7 +131,9 @@ impl Reply {
             if self.rest.len() - 5 < len {
                 return;
             }
-            assert_eq!(flag, 0, "a compressed message although no compression was agreed on");
+            let is_agreed = find(&self.head, "grpc-encoding").is_some_and(|name| *name != "identity");
+            assert!(flag == 0 || is_agreed, "a compressed message although no compression was agreed on");
+            self.flags.push(flag);
             self.rest.advance(5);
             self.messages.push(self.rest.split_to(len).freeze());
         }

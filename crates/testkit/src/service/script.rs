@@ -15,6 +15,7 @@
 //! | `time-left` | makes a message with the milliseconds until the deadline, or `none` |
 //! | `peer` | makes a message with the peer's address |
 //! | `identity` | makes a message with the names in the peer's certificate, or `none` |
+//! | `compressed yes` or `no` | says so of the next message |
 //! | `yield` | is pending once, and asks to be polled again at once |
 //! | `hold` | blocks its thread until the test [lets go](super::Journal::let_go), as a computation would |
 //! | `gate` | waits until the test [opens the gate](super::Journal::open_gate) |
@@ -32,6 +33,7 @@
 //! | `refuse CODE TEXT` | the handler fails before there is a response |
 //! | `head NAME VALUE` | initial metadata |
 //! | `trail NAME VALUE` | trailing metadata |
+//! | `compress SETTING` | how the response is compressed |
 //!
 //! Methods that answer with one message send the last one that was made.
 
@@ -43,6 +45,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use peregrine_core::compression::{Compression, compress_next};
 use peregrine_core::{
     Code, MetadataMap, MetadataValue, PeerIdentity, Request, Response, Status, Stream, Streaming, unfold,
 };
@@ -85,6 +88,7 @@ pub(super) struct Call {
     deadline: Option<Instant>,
     head: MetadataMap,
     trailers: MetadataMap,
+    compression: Option<Compression>,
     running: Running,
 }
 
@@ -106,6 +110,7 @@ impl Call {
             requests: requests(request.into_inner()),
             head: MetadataMap::new(),
             trailers: MetadataMap::new(),
+            compression: None,
             running,
         };
         for text in script.split(';').map(str::trim).filter(|text| !text.is_empty()) {
@@ -113,6 +118,7 @@ impl Call {
             match word {
                 "head" => insert(&mut call.head, rest),
                 "trail" => insert(&mut call.trailers, rest),
+                "compress" => call.compression = Some(rest.parse().expect("a setting of compression")),
                 "refuse" => {
                     call.running.end();
                     return Err(status(rest));
@@ -130,6 +136,9 @@ impl Call {
             last = item?;
         }
         let mut response = Response::new(last);
+        if let Some(compression) = self.compression {
+            response = response.compress(compression);
+        }
         *response.metadata_mut() = std::mem::take(&mut self.head);
         *response.trailers_mut() = std::mem::take(&mut self.trailers);
         Ok(response)
@@ -139,10 +148,14 @@ impl Call {
     pub(super) fn stream_reply(mut self) -> Response<impl Stream<Item = Result<Bytes, Status>> + Send> {
         let head = std::mem::take(&mut self.head);
         let trailers = std::mem::take(&mut self.trailers);
+        let compression = self.compression;
         let mut response = Response::new(unfold(self, |mut call| async move {
             let item = call.next().await?;
             Some((item, call))
         }));
+        if let Some(compression) = compression {
+            response = response.compress(compression);
+        }
         *response.metadata_mut() = head;
         *response.trailers_mut() = trailers;
         response
@@ -199,6 +212,7 @@ impl Call {
             Step::TimeLeft => return Ok(Some(self.time_left().into())),
             Step::Peer => return Ok(Some(self.peer.clone().into())),
             Step::Identity => return Ok(Some(self.identity.clone().into())),
+            Step::Compressed(wish) => compress_next(wish),
             Step::Yield => yield_once().await,
             Step::Hold => self.running.journal.hold(),
             Step::Gate => self.running.journal.pass_gate().await,
@@ -246,6 +260,7 @@ enum Step {
     TimeLeft,
     Peer,
     Identity,
+    Compressed(bool),
     Yield,
     Hold,
     Gate,
@@ -264,6 +279,7 @@ impl Step {
                 let (count, size) = rest.split_once(' ').expect("many COUNT SIZE");
                 Self::Many { count: number(count), size: number(size) }
             }
+            "compressed" => Self::Compressed(rest == "yes"),
             "echo" => Self::Echo,
             "echo-all" => Self::EchoAll,
             "count" => Self::Count,
