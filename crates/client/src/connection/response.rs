@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn an_unknown_encoding_is_internal() {
-        // wire-rules 35; ignored in trailers-only (F3)
+        // wire-rules 35, F3: ignored in trailers-only
         let encoding = ("grpc-encoding", "foo");
         assert_eq!(code(Reader::new().head(&[OK, GRPC, encoding], false)), Code::Internal);
         let trailers_only = [OK, GRPC, encoding, ("grpc-status", "5")];

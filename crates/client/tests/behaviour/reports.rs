@@ -154,7 +154,7 @@ fn bug_35_two_messages_for_one_are_refused_before_the_status() {
 
 #[test]
 fn bug_76_77_78_encodings_that_were_not_agreed_on_fail_their_call_only() {
-    // wire-rules 31, 32, 35
+    // wire-rules 31, 32, 35, bug-reports 77, 78
     let reply = async |server: &mut ServerPeer, stream, encoding: &str, flag| {
         server.head(stream, &[("grpc-encoding", encoding)]).await;
         server.data(stream, &prefixed(flag, 1, b"x"), false).await;
