@@ -12,12 +12,14 @@
 //! | [`machine`] | one connection, fed anything: no panic, rules of sending kept, slicing changes nothing |
 //! | [`operations`] | two connections that do anything allowed: nothing lost, both ends come to rest |
 //! | [`referee`] | the rules of sending, judged by the octets alone and without the engine's code |
+//! | [`details`] | the details of a status are read without a panic and survive another round |
 //! | [`unary_paths`] | a body means the same however it is delivered: whole servers and channels, fast path against slow |
 //! | [`seeds`] | where the fuzzer starts: public vectors, recordings of the engine |
 #![expect(clippy::missing_panics_doc, reason = "panicking at what is wrong is what a target is for")]
 
 pub mod bytes;
 pub mod certificates;
+pub mod details;
 pub mod frames;
 pub mod hpack;
 pub mod machine;
@@ -38,7 +40,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "frames", run: frames::round_trip, max_len: 1024 },
     Target { name: "frames_differential", run: frames::differential, max_len: 1024 },
     Target { name: "hpack_decode", run: hpack::decode, max_len: 4096 },
@@ -47,6 +49,7 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "server_connection", run: machine::server, max_len: 8192 },
     Target { name: "client_connection", run: machine::client, max_len: 8192 },
     Target { name: "operations", run: operations::run, max_len: 2048 },
+    Target { name: "status_details", run: details::read, max_len: 512 },
     Target { name: "unary_paths", run: unary_paths::run, max_len: 512 },
     Target { name: "certificate_names", run: certificates::names, max_len: 2048 },
 ];

@@ -7,8 +7,10 @@
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use peregrine_core::Status;
+use peregrine_core::status::details::{Any, BadRequest, ErrorInfo, QuotaFailure, RetryInfo};
 use peregrine_http2::{Config, Connection, Event, Field, Role};
 
 use crate::bytes::Random;
@@ -34,6 +36,7 @@ pub fn of(name: &str) -> Vec<Seed> {
             seeds.extend(connections());
             seeds.extend(recorded().into_iter().filter(|(name, _)| name.ends_with("client")));
         }
+        "status_details" => seeds.extend(details()),
         "client_connection" => {
             seeds.extend(recorded().into_iter().filter(|(name, _)| name.ends_with("server")));
         }
@@ -47,6 +50,20 @@ pub fn of(name: &str) -> Vec<Seed> {
         seeds.push((format!("random octets, {len}"), octets));
     }
     seeds
+}
+
+/// A detail of several types, each with the octet that names it to the target, and a status with all of them.
+fn details() -> Vec<Seed> {
+    let info = ErrorInfo::new("REASON", "domain").with_metadata("key", "value");
+    let retry = RetryInfo::after(Duration::new(3, 5));
+    let quota = QuotaFailure::violation("subject", "description");
+    let bad = BadRequest::field("field", "description");
+    let all: [(u8, Any); 4] = [(0, info.into()), (1, retry.into()), (3, quota.into()), (5, bad.into())];
+    let status = Status::aborted("x").with_details(all.iter().map(|(_, any)| any.clone()));
+    let whole = [&[15][..], &status.details()].concat();
+    let each =
+        all.iter().map(|(kind, any)| (any.type_name().to_owned(), [&[*kind][..], &any.value].concat()));
+    each.chain([("a status".to_owned(), whole)]).collect()
 }
 
 /// Both directions of connections on which a few calls are made, of several configurations.

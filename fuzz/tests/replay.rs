@@ -34,6 +34,7 @@ replays! {
     server_connection
     client_connection
     operations
+    status_details
     unary_paths
     certificate_names
 }
