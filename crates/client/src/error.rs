@@ -93,6 +93,12 @@ pub(crate) fn not_secured(target: &Target, error: HandshakeError) -> Error {
         Kind::ClientCertificateRefused(_) => {
             "is it of an authority that the server trusts, for use by clients, and in date? the server's log says more"
         }
+        Kind::NoCommonVersion => {
+            "TLS 1.2 is the oldest that is spoken here, or what ClientTls::min_version says: renew the server's settings"
+        }
+        Kind::Refused(alert) if alert == "HandshakeFailure" => {
+            "does the server ask for a client certificate, or for ciphers that TLS libraries gave up? its log says which"
+        }
         Kind::Refused(_) => "the server's log should say why it refused",
         _ => "check what listens on this port, and the network in between",
     };

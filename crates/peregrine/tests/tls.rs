@@ -26,6 +26,13 @@ use tokio::time::Instant;
 
 const NAME: &str = "server.test";
 
+/// A handshake record with nothing but version, 32 random octets, no session, a cipher and no compression.
+const SERVER_HELLO_OF_1_1: &[u8] = &[
+    0x16, 3, 2, 0, 42, 2, 0, 0, 38, 3, 2, //
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, //
+    0, 0xc0, 0x13, 0,
+];
+
 /// An authority and a server with a certificate by it.
 struct Stage {
     authority: Authority,
@@ -274,6 +281,9 @@ fn a_client_with_tls_names_what_answers_instead() {
             (b"220 mail.test ESMTP\r\n", "does not speak TLS; it said \"220 mail.test ESMTP\""),
             (b"\xff\xfe\xfd\xfc\xfb\xfa", "does not speak TLS"),
             (&[0x15, 3, 3, 0, 2, 2, 40], "refused with the alert"),
+            (&[0x15, 3, 3, 0, 2, 2, 70], "no version of TLS in common"),
+            // A ServerHello of TLS 1.1.
+            (SERVER_HELLO_OF_1_1, "no version of TLS in common"),
             (&[0x15, 3, 3, 0, 2, 2, 120], "did not agree to HTTP/2"),
         ] {
             let error = stage.failure(saying(words)).await;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-use rustls::{AlertDescription, CertificateError};
+use rustls::{AlertDescription, CertificateError, PeerIncompatible};
 
 /// Characters shown of the first line of a peer that answered with text.
 const SHOWN: usize = 80;
@@ -29,6 +29,8 @@ pub enum HandshakeErrorKind {
     NotTls(Option<String>),
     /// The two ends did not agree on HTTP/2 by ALPN.
     NoHttp2,
+    /// The two ends speak no version of TLS in common.
+    NoCommonVersion,
     /// The certificate is for other names.
     WrongName {
         /// The name that was expected.
@@ -136,6 +138,9 @@ impl fmt::Display for HandshakeError {
             }
             HandshakeErrorKind::NotTls(None) => f.write_str("the peer does not speak TLS"),
             HandshakeErrorKind::NoHttp2 => f.write_str("the peer did not agree to HTTP/2 (ALPN h2)"),
+            HandshakeErrorKind::NoCommonVersion => {
+                f.write_str("the two ends speak no version of TLS in common")
+            }
             HandshakeErrorKind::WrongName { expected, presented } => {
                 write!(f, "the certificate is not for {expected} but for ")?;
                 if presented.is_empty() {
@@ -217,6 +222,14 @@ fn of_rustls(error: &rustls::Error) -> HandshakeErrorKind {
         | rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
             HandshakeErrorKind::NoHttp2
         }
+        rustls::Error::AlertReceived(AlertDescription::ProtocolVersion)
+        | rustls::Error::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+            | PeerIncompatible::SupportedVersionsExtensionRequired
+            | PeerIncompatible::Tls12NotOffered
+            | PeerIncompatible::Tls12NotOfferedOrEnabled,
+        ) => HandshakeErrorKind::NoCommonVersion,
         rustls::Error::AlertReceived(alert) => {
             let name = alert.as_str().map_or_else(|| format!("{alert:?}"), str::to_owned);
             HandshakeErrorKind::Refused(name)
