@@ -127,13 +127,13 @@
 //! tokio::spawn(tls.clone().reload_every(Duration::from_mins(10), |reloaded| println!("{reloaded:?}")));
 //! let server = Server::builder().tls(tls).interceptor(|call: &mut InterceptedCall<'_>| {
 //!     match call.peer_identity().and_then(|identity| identity.spiffe_id()) {
-//!         Some("spiffe://shop/cart") => Ok(()),
+//!         Some("spiffe://shop.example/cart") => Ok(()),
 //!         _ => Err(Status::permission_denied("only the cart may")),
 //!     }
 //! }); // .add_service(..).serve(..)
 //!
 //! let tls = ClientTls::with_ca_file("servers-ca.pem")?.identity_files("cart.pem", "cart.key")?;
-//! let channel = Channel::builder("https://stock.shop:8443").tls(tls).connect().await?;
+//! let channel = Channel::builder("https://stock.example:8443").tls(tls).connect().await?;
 //! # drop((server, channel)); Ok(()) }
 //! ```
 //! What can go wrong (a name that does not match, an expired certificate, a plaintext port, no certificate shown) is
