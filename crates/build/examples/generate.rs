@@ -4,7 +4,8 @@
 //! generate CODEC OUT ROOT[,ROOT..] PATH..
 //! ```
 //!
-//! A path is a `.proto` file, or a folder of which every such file is compiled; imports are looked up in the roots. `OUT` is a folder.
+//! A path is a `.proto` file, or a folder of which every such file is compiled; imports are looked up in the roots. `OUT` is a
+//! folder; the descriptors go there as well, as `descriptors.binpb`, for other generators to try.
 
 #![allow(clippy::print_stdout, reason = "the figures go to whoever started it")]
 
@@ -33,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let generated = config().generate(&set)?;
     println!("code generated in {:.2?}", start.elapsed());
     fs::create_dir_all(out)?;
+    fs::write(Path::new(out).join("descriptors.binpb"), set)?;
     for file in generated {
         println!("{}: {} bytes, {} lines", file.name, file.content.len(), file.content.lines().count());
         fs::write(Path::new(out).join(file.name), file.content)?;

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use common::{assert_has, generated, generated_with, protos};
@@ -192,6 +193,33 @@ fn prost_messages_lead_through_the_facade() {
     assert_has(&text, "#[derive(Clone, PartialEq, Eq, Hash, ::peregrine::rt::prost::Message)]");
     assert_has(&text, "#[prost(prost_path = \"::peregrine::rt::prost\")]");
     assert_has(&text, "::peregrine::rt::ProstCodec");
+}
+
+/// Roots of the absolute paths in a text: `core` of `<::core::...`.
+fn path_roots(text: &str) -> BTreeSet<&str> {
+    let starts = text.match_indices("::").filter(|(at, _)| {
+        let before = text[..*at].chars().next_back().unwrap_or(' ');
+        !before.is_alphanumeric() && !matches!(before, '_' | '>' | ':')
+    });
+    let name =
+        |(at, _): (usize, &'_ str)| text[at + 2..].split(|c: char| !c.is_alphanumeric() && c != '_').next();
+    starts.filter_map(name).filter(|name| !name.is_empty()).collect()
+}
+
+// wire-rules G1: whoever depends on the facade alone can compile what was generated.
+#[test]
+fn generated_code_names_the_facade_and_the_standard_library_only() {
+    let proto = "syntax = \"proto3\"; package p; import \"google/protobuf/any.proto\";
+        message M { bytes b = 1; map<string, M> m = 2; google.protobuf.Any any = 3; oneof o { E e = 4; M n = 5; } }
+        enum E { E_A = 0; }
+        service S { rpc A(M) returns (M); rpc B(stream M) returns (stream M); }";
+    for codec in [Codec::Buffa, Codec::Prost] {
+        let text = generated_with(configure().codec(codec), &[("a.proto", proto)]).unwrap();
+        let known = BTreeSet::from(["core", "std", "alloc", "peregrine"]);
+        let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let roots = path_roots(&code);
+        assert!(roots.contains("peregrine") && roots.is_subset(&known), "{codec}: {roots:?}");
+    }
 }
 
 #[test]
