@@ -5,7 +5,7 @@
 
 use std::io;
 
-use peregrine::{Execution, Server, unfold};
+use peregrine::{Compression, Encoding, Execution, Server, unfold};
 use peregrine_bench_echo::service;
 use peregrine_http2::Field;
 use peregrine_http2::hpack::Encoder;
@@ -41,7 +41,7 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(socket: UnixStream, path: &str, message: &[u8]) -> Self {
+    fn new(socket: UnixStream, path: &str, accepts: Option<&str>, message: &[u8]) -> Self {
         let mut encoder = Encoder::new(1);
         let mut block = || {
             let mut out = Vec::new();
@@ -55,7 +55,8 @@ impl Caller {
                 ("user-agent", "cost/1"),
             ];
             encoder.start_block(&mut out);
-            for (name, value) in fields {
+            for (name, value) in fields.into_iter().chain(accepts.map(|list| ("grpc-accept-encoding", list)))
+            {
                 encoder.encode(Field::new(name.as_bytes(), value.as_bytes()), &mut out);
             }
             out
@@ -128,6 +129,16 @@ fn parse(input: &[u8]) -> Option<(u8, u8, u32, usize)> {
 
 /// Allocations a call, and bytes asked for a call, of `COUNTED` calls.
 fn count(path: &str, message: &[u8], mount: fn(Server) -> Server) -> (f64, f64) {
+    count_of(path, message, None, mount)
+}
+
+/// The same for a client that accepts these encodings.
+fn count_of(
+    path: &str,
+    message: &[u8],
+    accepts: Option<&str>,
+    mount: impl Fn(Server) -> Server,
+) -> (f64, f64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
@@ -140,7 +151,7 @@ fn count(path: &str, message: &[u8], mount: fn(Server) -> Server) -> (f64, f64) 
             }
         });
         let serving = tokio::spawn(server.serve_incoming(incoming));
-        let mut caller = Caller::new(ours, path, message);
+        let mut caller = Caller::new(ours, path, accepts, message);
         caller.greet().await.expect("the server takes the preface");
         for _ in 0..WARM {
             caller.call().await.expect("the server answers");
@@ -158,7 +169,8 @@ fn count(path: &str, message: &[u8], mount: fn(Server) -> Server) -> (f64, f64) 
 
 /// `bench.EchoMsg` with a payload of `size` bytes.
 fn echo(size: u8) -> Vec<u8> {
-    let mut message = vec![0x0a, size];
+    let mut message = vec![0x0a];
+    message.extend(if size < 0x80 { vec![size] } else { vec![size, 1] });
     message.extend(std::iter::repeat_n(0x5a, usize::from(size)));
     message.extend([0x10, 7]);
     message
@@ -177,4 +189,18 @@ fn a_unary_call_allocates_its_payload_and_nothing_else() {
     let (allocations, bytes) =
         count("/bench.Bench/Stream", &[0x08, 16, 0x10, 64], |server| service::mount_buffa(server, false));
     assert!(allocations <= 1.01, "a stream: {allocations} allocations and {bytes} bytes a call");
+    // wire-rules N6: who negotiates an encoding pays nothing for it, whatever the threshold; nor does a message that is
+    // compressed, beyond its payload in the request.
+    for (threshold, size) in [(1_024, 200), (2_048, 200), (100, 200)] {
+        for accepts in ["identity", "gzip", "deflate,gzip", "identity,gzip", "zstd, gzip ,", "br"] {
+            let (allocations, bytes) = count_of("/bench.Bench/Echo", &echo(size), Some(accepts), |server| {
+                let server = server.compression(Compression::only(Encoding::Gzip).threshold(threshold));
+                service::mount_buffa(server, false)
+            });
+            assert!(
+                allocations <= 1.01,
+                "threshold {threshold}, client with {accepts}: {allocations} allocations, {bytes} bytes"
+            );
+        }
+    }
 }

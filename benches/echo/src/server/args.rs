@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use peregrine::Execution;
 
 pub(crate) const USAGE: &str = "usage: bench-server PORT [--threads N] [--mode inline|spawn|auto] \
-[--codec buffa|prost|bytes] [--tls CERT KEY] [--echo-metadata]";
+[--codec buffa|prost|bytes] [--gzip] [--tls CERT KEY] [--echo-metadata]";
 
 /// What to serve, and how.
 #[derive(Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub(crate) struct Args {
     pub(crate) threads: usize,
     pub(crate) mode: Execution,
     pub(crate) codec: Codec,
+    /// Compress replies for clients that accept gzip.
+    pub(crate) gzip: bool,
     /// Files of the certificate chain and the key, PEM.
     pub(crate) tls: Option<[PathBuf; 2]>,
     pub(crate) echo_metadata: bool,
@@ -36,6 +38,7 @@ impl Args {
             threads: 1,
             mode: Execution::Auto,
             codec: Codec::Buffa,
+            gzip: false,
             tls: None,
             echo_metadata: false,
         };
@@ -67,9 +70,7 @@ impl Args {
                 }
                 "--echo-metadata" => args.echo_metadata = true,
                 "--tls" => args.tls = Some([value()?.into(), value()?.into()]),
-                "--gzip" => {
-                    return Err("--gzip is not built yet: compression comes with a later release".into());
-                }
+                "--gzip" => args.gzip = true,
                 _ => match word.parse() {
                     Ok(number) if port.is_none() => port = Some(number),
                     _ => return Err(format!("what is {word}?")),
@@ -91,8 +92,8 @@ mod tests {
 
     #[test]
     fn the_fixed_flags_are_understood() {
-        let args =
-            parse("50051 --threads 2 --mode spawn --codec prost --tls a.pem a.key --echo-metadata").unwrap();
+        let line = "50051 --threads 2 --mode spawn --codec prost --gzip --tls a.pem a.key --echo-metadata";
+        let args = parse(line).unwrap();
         assert_eq!(
             args,
             Args {
@@ -100,6 +101,7 @@ mod tests {
                 threads: 2,
                 mode: Execution::Spawn,
                 codec: Codec::Prost,
+                gzip: true,
                 tls: Some(["a.pem".into(), "a.key".into()]),
                 echo_metadata: true
             }
@@ -108,17 +110,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_refused_and_not_ignored() {
-        for line in [
-            "",
-            "99999",
-            "1 2",
-            "1 --threads",
-            "1 --threads 0",
-            "1 --mode fast",
-            "1 --gzip",
-            "1 --tls a",
-            "1 --what",
-        ] {
+        for line in
+            ["", "99999", "1 2", "1 --threads", "1 --threads 0", "1 --mode fast", "1 --tls a", "1 --what"]
+        {
             assert!(parse(line).is_err(), "{line:?} was accepted");
         }
     }

@@ -1,5 +1,5 @@
-//! `bench-server PORT [--threads N] [--mode inline|spawn|auto] [--codec buffa|prost|bytes] [--tls CERT KEY]
-//! [--echo-metadata]`
+//! `bench-server PORT [--threads N] [--mode inline|spawn|auto] [--codec buffa|prost|bytes] [--gzip]
+//! [--tls CERT KEY] [--echo-metadata]`
 //!
 //! Serves the bench service on 127.0.0.1. One current-thread runtime unless `--threads` asks for more. Driven by
 //! load generators of other projects' making, so names and flags are fixed.
@@ -8,7 +8,7 @@ mod args;
 
 use std::process::ExitCode;
 
-use peregrine::{Server, ServerTls};
+use peregrine::{Encoding, Server, ServerTls};
 use peregrine_bench_echo::service;
 
 use self::args::{Args, Codec, USAGE};
@@ -40,6 +40,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
         .execution(args.mode);
     if let Some([certificate, key]) = &args.tls {
         server = server.tls(ServerTls::from_files(certificate, key)?);
+    }
+    if args.gzip {
+        server = server.compression(Encoding::Gzip);
     }
     let server = match args.codec {
         Codec::Buffa => service::mount_buffa(server, args.echo_metadata),

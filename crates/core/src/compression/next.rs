@@ -7,8 +7,8 @@ thread_local! {
     static WISH: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// For sources of messages: whether the message that comes out of this poll is compressed, whatever its size, or is
-/// not (wire-rules P2). Without it the settings of the call decide. It has no effect on calls that are not compressed
+/// For sources of messages: whether the message that comes out of this poll, or that a
+/// [`Sender`](crate::Sender::send) is given next, is compressed, whatever its size, or is not (wire-rules P2). Without it the settings of the call decide. It has no effect on calls that are not compressed
 /// at all.
 ///
 /// ```
@@ -24,6 +24,11 @@ thread_local! {
 /// ```
 pub fn compress_next(compress: bool) {
     WISH.set(Some(compress));
+}
+
+/// What was said of a message that comes out now and had waited in a queue.
+pub(crate) fn set_wish(wish: Option<bool>) {
+    WISH.set(wish);
 }
 
 /// What was said since this was last called on this thread. Called by whoever polls a source, before and after.

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 
+use crate::compression::{set_wish, take_wish};
 use crate::status::Status;
 use crate::stream::flush::request_flush;
 
@@ -80,7 +81,8 @@ pub fn pipe<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 
 /// What both ends share. Wakers are called with the lock released.
 struct Queue<T> {
-    items: VecDeque<T>,
+    /// Each with what its sender said of its compression.
+    items: VecDeque<(T, Option<bool>)>,
     capacity: usize,
     senders: usize,
     /// Whether the receiver is alive.
@@ -93,12 +95,14 @@ struct Queue<T> {
 }
 
 impl<T> Sender<T> {
-    /// Sends a message, waiting while the reader is behind.
+    /// Sends a message, waiting while the reader is behind. What
+    /// [`compress_next`](crate::compression::compress_next) said right before
+    /// goes with it.
     ///
     /// # Errors
     /// CANCELLED if nobody reads any more; the call's own result says why.
     pub async fn send(&self, message: T) -> Result<(), Status> {
-        let mut message = Some(message);
+        let mut message = Some((message, take_wish()));
         poll_fn(|cx| self.poll_send(cx, &mut message)).await
     }
 
@@ -119,7 +123,11 @@ impl<T> Sender<T> {
         !lock(&self.shared).reading
     }
 
-    fn poll_send(&self, cx: &mut Context<'_>, message: &mut Option<T>) -> Poll<Result<(), Status>> {
+    fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        message: &mut Option<(T, Option<bool>)>,
+    ) -> Poll<Result<(), Status>> {
         let mut queue = lock(&self.shared);
         if !queue.reading {
             return Poll::Ready(Err(closed()));
@@ -164,7 +172,10 @@ impl<T> Queue<T> {
     /// room or a flush is done.
     fn take(&mut self) -> (Option<T>, Vec<Waker>) {
         let was_full = self.items.len() >= self.capacity;
-        let item = self.items.pop_front();
+        let item = self.items.pop_front().map(|(item, wish)| {
+            set_wish(wish);
+            item
+        });
         let flushed = self.flush && self.items.is_empty();
         if flushed {
             self.flush = false;

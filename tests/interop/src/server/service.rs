@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use peregrine::compression::compress_next;
 use peregrine::orca::{LoadReport, Orca};
-use peregrine::{Code, MetadataMap, Request, Response, Status, Stream, Streaming, channel};
+use peregrine::{Code, Encoding, MetadataMap, Request, Response, Status, Stream, Streaming, channel};
 use peregrine_interop::pb::{
     BoolValue, EchoStatus, Empty, ResponseParameters, SimpleRequest, SimpleResponse,
     StreamingInputCallRequest, StreamingInputCallResponse, StreamingOutputCallRequest,
@@ -46,7 +47,8 @@ impl Service for TestService {
             report.attach(response.trailers_mut());
         }
         response.payload = Some(payload(asked_size(request.response_size)?)).into();
-        Ok(response)
+        let compressed = is_true(request.response_compressed.as_option());
+        Ok(if compressed { response.compress(Encoding::Gzip) } else { response })
     }
 
     async fn cacheable_unary_call(
@@ -62,12 +64,17 @@ impl Service for TestService {
     ) -> Result<Response<impl Stream<Item = Result<StreamingOutputCallResponse, Status>> + Send>, Status>
     {
         let request = request.into_inner();
-        Ok(Response::new(channel(move |replies| async move {
+        let is_asked = |parameters: &ResponseParameters| is_true(parameters.compressed.as_option());
+        let compressed = request.response_parameters.iter().any(is_asked);
+        let response = Response::new(channel(move |replies| async move {
             for parameters in &request.response_parameters {
-                replies.send(reply(parameters).await?).await?;
+                let reply = reply(parameters).await?;
+                compress_next(is_asked(parameters));
+                replies.send(reply).await?;
             }
             Ok(())
-        })))
+        }));
+        Ok(if compressed { response.compress(Encoding::Gzip) } else { response })
     }
 
     async fn streaming_input_call(
@@ -146,6 +153,10 @@ fn echo_metadata<T>(request: &MetadataMap, response: &mut Response<T>) -> Result
         response.trailers_mut().insert_bin(ECHO_TRAILING, value)?;
     }
     Ok(())
+}
+
+fn is_true(value: Option<&BoolValue>) -> bool {
+    value.is_some_and(|value| value.value)
 }
 
 /// Some requests say of themselves whether they are compressed. One that is not what it says is refused, which the

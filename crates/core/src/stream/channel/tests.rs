@@ -11,6 +11,28 @@ fn codes<T>(items: Vec<Result<T, Status>>) -> Vec<Result<T, Code>> {
     items.into_iter().map(|item| item.map_err(|status| status.code())).collect()
 }
 
+// wire-rules P2: what a sender says of a message stays with it, however long it waits and whoever polls.
+#[test]
+fn what_is_said_of_a_message_waits_with_it() {
+    use crate::compression::{compress_next, take_wish};
+
+    let mut stream = pin!(channel(|sender: Sender<u32>| async move {
+        for (number, wish) in [(1, Some(false)), (2, None), (3, Some(true)), (4, None)] {
+            if let Some(wish) = wish {
+                compress_next(wish);
+            }
+            sender.send(number).await?;
+        }
+        Ok(())
+    }));
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut seen = Vec::new();
+    while let Poll::Ready(Some(item)) = stream.as_mut().poll_next(&mut cx) {
+        seen.push((item.unwrap(), take_wish()));
+    }
+    assert_eq!(seen, [(1, Some(false)), (2, None), (3, Some(true)), (4, None)]);
+}
+
 #[test]
 fn a_channel_yields_what_its_producer_sends() {
     let stream = channel(|tx| async move {
