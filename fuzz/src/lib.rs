@@ -9,6 +9,7 @@
 //! | [`certificates`] | any octets as a certificate: what is found are names that can be shown |
 //! | [`frames`] | what parses is written back as it was; agreement with the `h2` crate's frames |
 //! | [`hpack`] | the decoder is bounded and its result survives another round; agreement with `loona-hpack` |
+//! | [`json`] | any text as a message and any message as text: what is printed is read as the same |
 //! | [`machine`] | one connection, fed anything: no panic, rules of sending kept, slicing changes nothing |
 //! | [`operations`] | two connections that do anything allowed: nothing lost, both ends come to rest |
 //! | [`referee`] | the rules of sending, judged by the octets alone and without the engine's code |
@@ -22,6 +23,7 @@ pub mod certificates;
 pub mod details;
 pub mod frames;
 pub mod hpack;
+pub mod json;
 pub mod machine;
 pub mod operations;
 pub mod referee;
@@ -40,7 +42,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "frames", run: frames::round_trip, max_len: 1024 },
     Target { name: "frames_differential", run: frames::differential, max_len: 1024 },
     Target { name: "hpack_decode", run: hpack::decode, max_len: 4096 },
@@ -52,6 +54,8 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "status_details", run: details::read, max_len: 512 },
     Target { name: "unary_paths", run: unary_paths::run, max_len: 512 },
     Target { name: "certificate_names", run: certificates::names, max_len: 2048 },
+    Target { name: "json_read", run: json::read, max_len: 2048 },
+    Target { name: "json_print", run: json::print, max_len: 1024 },
 ];
 
 /// The target called `name`.

@@ -14,7 +14,7 @@ use peregrine_core::status::details::{Any, BadRequest, ErrorInfo, QuotaFailure, 
 use peregrine_http2::{Config, Connection, Event, Field, Role};
 
 use crate::bytes::Random;
-use crate::{certificates, hpack};
+use crate::{certificates, hpack, json};
 
 /// An input and where it comes from.
 pub type Seed = (String, Vec<u8>);
@@ -41,6 +41,8 @@ pub fn of(name: &str) -> Vec<Seed> {
             seeds.extend(recorded().into_iter().filter(|(name, _)| name.ends_with("server")));
         }
         "certificate_names" => seeds.push(certificates::seed()),
+        "json_read" => seeds.extend(json::texts()),
+        "json_print" => seeds.extend(json::messages()),
         _ => {}
     }
     // Choices, for the targets that read their input as such; noise for the others.

@@ -37,6 +37,8 @@ replays! {
     status_details
     unary_paths
     certificate_names
+    json_read
+    json_print
 }
 
 fn replay(target: Target) {

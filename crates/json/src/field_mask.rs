@@ -11,7 +11,7 @@ pub(crate) fn camel_case(path: &str) -> Option<String> {
             letter => out.push(letter),
         }
     }
-    Some(out)
+    (snake_case(&out)? == path).then_some(out)
 }
 
 /// A path of JSON as messages have it; `None` if it is no path in JSON's spelling.
@@ -37,7 +37,7 @@ mod tests {
             assert_eq!(camel_case(snake).as_deref(), Some(camel));
             assert_eq!(snake_case(camel).as_deref(), Some(snake));
         }
-        for snake in ["fooBar", "foo__bar", "foo_", "foo_3", "foo_Bar"] {
+        for snake in ["fooBar", "foo__bar", "foo_", "foo_3", "foo_Bar", "", "a,b", "a b", "ä"] {
             assert_eq!(camel_case(snake), None, "{snake}");
         }
         for camel in ["foo_bar", "", "a b", "ä"] {

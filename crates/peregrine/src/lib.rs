@@ -112,6 +112,22 @@
 //!     .configure("files.v1.Files", CallOptions::new().timeout(Duration::from_secs(5)));
 //! ```
 //!
+//! # JSON
+//! With the feature `json`, calls can carry canonical protobuf JSON (`application/grpc+json`), whatever the codec: it
+//! goes by the descriptors that generated code embeds. A server takes it beside protobuf and answers in kind; a
+//! channel speaks it, or leaves the choice to each call.
+//!
+//! ```
+//! # #[cfg(feature = "json")]
+//! # fn run() -> Result<(), peregrine::Error> {
+//! use peregrine::{Channel, Format, Json, Request, Server};
+//!
+//! let server = Server::builder().json(Json::new()); // .add_service(..).serve(..)
+//! let channel = Channel::builder("http://127.0.0.1:50051").json(Json::new()).build()?;
+//! let in_protobuf = Request::new("this one").format(Format::Proto);
+//! # drop((server, channel, in_protobuf)); Ok(()) }
+//! ```
+//!
 //! # TLS
 //! A target with `https://` is called over TLS and trusts whom the system trusts; say [`ChannelBuilder::tls`] to trust
 //! somebody else, or to show a certificate. A server with [`Server::tls`] can ask callers for one and tell handlers and

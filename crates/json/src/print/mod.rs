@@ -281,7 +281,11 @@ impl Printer<'_> {
         let mut contents = Vec::with_capacity(values.len());
         for raw in values {
             if let RawValue::Delimited(bytes) = raw.value {
-                contents.push(Content::of(entry, schema, bytes)?);
+                let content = Content::of(entry, schema, bytes)?;
+                // An entry whose value is no name of a closed enum is an unknown field as a whole.
+                if !content.values(value_place).is_empty() || !has_field(bytes, 2)? {
+                    contents.push(content);
+                }
             }
         }
         // Of equal keys the last one counts.
@@ -393,6 +397,15 @@ impl<'a> Key<'a> {
             },
         })
     }
+}
+
+fn has_field(message: &[u8], number: u32) -> Result<bool, Malformed> {
+    for field in Fields::of(message) {
+        if field?.number == number {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The next of several values that stand behind one another.

@@ -104,7 +104,7 @@ struct Reader<'a> {
     lexer: Lexer<'a>,
     types: &'a Types,
     ignore_unknown: bool,
-    /// Objects and arrays that may still be opened inside of one another.
+    /// Messages that may still be opened inside of one another, `Value`s among them.
     levels: u32,
     /// Bytes that may still be read ahead.
     look_ahead: usize,
@@ -124,10 +124,10 @@ impl Reader<'_> {
     /// A message, without tag and length.
     fn message(&mut self, schema: &Schema, id: MessageId, out: &mut Vec<u8>) -> Result<(), Fault> {
         let message = schema.message(id);
-        match message.special {
-            None => self.object(schema, message, false, out),
-            Some(special) => self.well_known(schema, message, special, out),
-        }
+        self.deeper(|reader| match message.special {
+            None => reader.object(schema, message, false, out),
+            Some(special) => reader.well_known(schema, message, special, out),
+        })
     }
 
     /// A message whose JSON is an object of its fields. `in_any`: its type stands among them.
@@ -139,49 +139,47 @@ impl Reader<'_> {
         out: &mut Vec<u8>,
     ) -> Result<(), Fault> {
         self.expect(Next::Object, "an object")?;
-        self.deeper(|reader| {
-            let mut seen = Places::default();
-            let mut is_first = true;
-            while reader.lexer.more(b'}', is_first)? {
-                is_first = false;
-                let at = reader.lexer.position();
-                let name = reader.lexer.name()?;
-                if in_any && name == "@type" {
-                    // Looked at already.
-                    reader.lexer.skip_value()?;
-                    continue;
-                }
-                if in_any && name == "value" && message.fields.is_empty() {
-                    // Some print an Empty as if it had a form of its own.
-                    reader.object(schema, message, false, out)?;
-                    continue;
-                }
-                let Some((place, field)) = message.by_name(&name) else {
-                    if reader.ignore_unknown {
-                        reader.lexer.skip_value()?;
-                        continue;
-                    }
-                    let name = excerpt(&name);
-                    return Err(Fault::at(at, format!("{} has no field {name:?}", message.full_name)));
-                };
-                if !seen.insert(place) {
-                    return Err(
-                        Fault::at(at, "the field stands here for the second time").within(&field.json_name)
-                    );
-                }
-                if reader.skip_null(schema, field)? {
-                    continue;
-                }
-                if let Some(oneof) = field.oneof
-                    && !seen.insert(message.fields.len() + oneof)
-                {
-                    let fault = Fault::at(at, "another field of the same oneof is set already");
-                    return Err(fault.within(&field.json_name));
-                }
-                reader.field(schema, field, out).map_err(|fault| fault.within(&field.json_name))?;
+        let mut seen = Places::default();
+        let mut is_first = true;
+        while self.lexer.more(b'}', is_first)? {
+            is_first = false;
+            let at = self.lexer.position();
+            let name = self.lexer.name()?;
+            if in_any && name == "@type" {
+                // Looked at already.
+                self.lexer.skip_value()?;
+                continue;
             }
-            Ok(())
-        })
+            if in_any && name == "value" && message.fields.is_empty() {
+                // Some print an Empty as if it had a form of its own.
+                self.object(schema, message, false, out)?;
+                continue;
+            }
+            let Some((place, field)) = message.by_name(&name) else {
+                if self.ignore_unknown {
+                    self.lexer.skip_value()?;
+                    continue;
+                }
+                let name = excerpt(&name);
+                return Err(Fault::at(at, format!("{} has no field {name:?}", message.full_name)));
+            };
+            if !seen.insert(place) {
+                return Err(
+                    Fault::at(at, "the field stands here for the second time").within(&field.json_name)
+                );
+            }
+            if self.skip_null(schema, field)? {
+                continue;
+            }
+            if let Some(oneof) = field.oneof
+                && !seen.insert(message.fields.len() + oneof)
+            {
+                let fault = Fault::at(at, "another field of the same oneof is set already");
+                return Err(fault.within(&field.json_name));
+            }
+            self.field(schema, field, out).map_err(|fault| fault.within(&field.json_name))?;
+        }
+        Ok(())
     }
 
     /// Takes a `null` that stands for the absence of a field's value.
@@ -252,14 +250,12 @@ impl Reader<'_> {
     /// An array, each of its values taken by `element`.
     fn elements(&mut self, mut element: impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
         self.expect(Next::Array, "an array")?;
-        self.deeper(|reader| {
-            let mut index = 0_usize;
-            while reader.lexer.more(b']', index == 0)? {
-                element(reader).map_err(|fault| fault.within(format_args!("[{index}]")))?;
-                index += 1;
-            }
-            Ok(())
-        })
+        let mut index = 0_usize;
+        while self.lexer.more(b']', index == 0)? {
+            element(self).map_err(|fault| fault.within(format_args!("[{index}]")))?;
+            index += 1;
+        }
+        Ok(())
     }
 
     fn map(&mut self, schema: &Schema, field: &Field, out: &mut Vec<u8>) -> Result<(), Fault> {
@@ -292,18 +288,16 @@ impl Reader<'_> {
         mut entry: impl FnMut(&mut Self, usize, &str, &mut BTreeSet<Box<[u8]>>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.expect(Next::Object, "an object")?;
-        self.deeper(|reader| {
-            let mut keys = BTreeSet::new();
-            let mut is_first = true;
-            while reader.lexer.more(b'}', is_first)? {
-                is_first = false;
-                let at = reader.lexer.position();
-                let name = reader.lexer.name()?;
-                entry(reader, at, &name, &mut keys)
-                    .map_err(|fault| fault.within(format_args!("[{:?}]", excerpt(&name))))?;
-            }
-            Ok(())
-        })
+        let mut keys = BTreeSet::new();
+        let mut is_first = true;
+        while self.lexer.more(b'}', is_first)? {
+            is_first = false;
+            let at = self.lexer.position();
+            let name = self.lexer.name()?;
+            entry(self, at, &name, &mut keys)
+                .map_err(|fault| fault.within(format_args!("[{:?}]", excerpt(&name))))?;
+        }
+        Ok(())
     }
 
     /// A value behind its tag.
@@ -480,7 +474,7 @@ impl Reader<'_> {
 
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         let Some(left) = self.levels.checked_sub(1) else {
-            return Err(self.lexer.fault("objects and arrays are nested too deeply"));
+            return Err(self.lexer.fault("messages are nested too deeply"));
         };
         self.levels = left;
         let read = read(self)?;

@@ -84,7 +84,7 @@ impl Reader<'_> {
             put_delimited(out, |out| {
                 put_bytes(out, 1, name.as_bytes());
                 put_tag(out, 2, DELIMITED);
-                put_delimited(out, |out| reader.value(out))
+                put_delimited(out, |out| reader.deeper(|reader| reader.value(out)))
             })
         })
     }
@@ -92,7 +92,7 @@ impl Reader<'_> {
     fn list(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
         self.elements(|reader| {
             put_tag(out, 1, DELIMITED);
-            put_delimited(out, |out| reader.value(out))
+            put_delimited(out, |out| reader.deeper(|reader| reader.value(out)))
         })
     }
 
@@ -137,10 +137,10 @@ impl Reader<'_> {
         let start = out.len();
         put_delimited(out, |out| {
             let message = schema.message(id);
-            match message.special {
-                None => self.object(&schema, message, true, out),
-                Some(special) => self.value_in_any(&schema, message, special, out),
-            }
+            self.deeper(|reader| match message.special {
+                None => reader.object(&schema, message, true, out),
+                Some(special) => reader.value_in_any(&schema, message, special, out),
+            })
         })?;
         if out.len() == start + 1 {
             // An empty message is the value's default.
@@ -157,30 +157,25 @@ impl Reader<'_> {
         out: &mut Vec<u8>,
     ) -> Result<(), Fault> {
         self.expect(Next::Object, "an object")?;
-        self.deeper(|reader| {
-            let (mut is_first, mut has_value) = (true, false);
-            while reader.lexer.more(b'}', is_first)? {
-                is_first = false;
-                let at = reader.lexer.position();
-                let name = reader.lexer.name()?;
-                match &*name {
-                    "@type" => reader.lexer.skip_value()?,
-                    "value" if !has_value => {
-                        has_value = true;
-                        reader
-                            .well_known(schema, message, special, out)
-                            .map_err(|fault| fault.within("value"))?;
-                    }
-                    _ if reader.ignore_unknown => reader.lexer.skip_value()?,
-                    other => {
-                        let text =
-                            format!("expected one \"value\" beside \"@type\", found {:?}", excerpt(other));
-                        return Err(Fault::at(at, text));
-                    }
+        let (mut is_first, mut has_value) = (true, false);
+        while self.lexer.more(b'}', is_first)? {
+            is_first = false;
+            let at = self.lexer.position();
+            let name = self.lexer.name()?;
+            match &*name {
+                "@type" => self.lexer.skip_value()?,
+                "value" if !has_value => {
+                    has_value = true;
+                    self.well_known(schema, message, special, out).map_err(|fault| fault.within("value"))?;
+                }
+                _ if self.ignore_unknown => self.lexer.skip_value()?,
+                other => {
+                    let text = format!("expected one \"value\" beside \"@type\", found {:?}", excerpt(other));
+                    return Err(Fault::at(at, text));
                 }
             }
-            if has_value { Ok(()) } else { Err(reader.lexer.fault("\"value\" is missing beside \"@type\"")) }
-        })
+        }
+        if has_value { Ok(()) } else { Err(self.lexer.fault("\"value\" is missing beside \"@type\"")) }
     }
 
     /// `{}` stands for an `Any` without a type.

@@ -21,6 +21,9 @@ fn depth_is_bounded_by_the_limit() {
     let any = "{\"@type\":\"t/google.protobuf.Any\",\"value\":";
     let anys = "{\"any\":".to_owned() + &any.repeat(101) + "{}" + &"}".repeat(102);
     assert!(read(EVERYTHING, &anys).unwrap_err().contains("nested too deeply"));
+    // Lists and maps do not count, so that whatever is printed can be read.
+    let lists = "{\"everythings\":[".repeat(99) + "{}" + &"]}".repeat(99);
+    assert!(print(EVERYTHING, &read(EVERYTHING, &lists).unwrap()).is_ok_and(|printed| printed == lists));
     let mut limits = DecodeLimits::default();
     limits.recursion = 2;
     let transcode = transcode(EVERYTHING);
