@@ -22,7 +22,7 @@ fn by_prost<M>(detail: &impl Detail) -> M
 where
     ProstCodec: Codec<M>,
 {
-    generated::<ProstCodec, M>(&detail.to_value()).unwrap()
+    generated::<ProstCodec, M>(&detail.to_value()).expect("prost reads the detail")
 }
 
 #[test]

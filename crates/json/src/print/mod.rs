@@ -339,14 +339,16 @@ impl Printer<'_> {
         match (kind, value) {
             (Kind::Double, RawValue::Fixed64(bits)) => text.double(f64::from_bits(bits)),
             (Kind::Float, RawValue::Fixed32(bits)) => text.float(f32::from_bits(bits)),
-            (Kind::Fixed64, RawValue::Fixed64(value)) => text.quoted(value),
-            (Kind::Sfixed64, RawValue::Fixed64(value)) => text.quoted(value as i64),
+            (Kind::Fixed64, RawValue::Fixed64(value)) | (Kind::Uint64, RawValue::Varint(value)) => {
+                text.quoted(value);
+            }
+            (Kind::Sfixed64, RawValue::Fixed64(value)) | (Kind::Int64, RawValue::Varint(value)) => {
+                text.quoted(value as i64);
+            }
             (Kind::Fixed32, RawValue::Fixed32(value)) => text.number(value),
             (Kind::Sfixed32, RawValue::Fixed32(value)) => text.number(value as i32),
             (Kind::Int32, RawValue::Varint(value)) => text.number(value as i32),
-            (Kind::Int64, RawValue::Varint(value)) => text.quoted(value as i64),
             (Kind::Uint32, RawValue::Varint(value)) => text.number(value as u32),
-            (Kind::Uint64, RawValue::Varint(value)) => text.quoted(value),
             (Kind::Sint32, RawValue::Varint(value)) => text.number(unzigzag(value) as i32),
             (Kind::Sint64, RawValue::Varint(value)) => text.quoted(unzigzag(value)),
             (Kind::Bool, RawValue::Varint(value)) => text.raw(if value == 0 { "false" } else { "true" }),

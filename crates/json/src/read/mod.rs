@@ -49,7 +49,7 @@ impl Fault {
 
     fn describe(&self, text: &str) -> String {
         let before = &text.as_bytes()[..self.at.min(text.len())];
-        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        let line = before.split(|&byte| byte == b'\n').count();
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
         // Counted in bytes, as the text may be cut anywhere.
         let column = 1 + before.len() - line_start;

@@ -48,13 +48,13 @@ pub(super) fn run(args: &CallArgs, global: &GlobalArgs, console: &mut Console) -
             let method = source.method(name).await?;
             let requests = requests(input, options, &method, &mut source, console).await?;
             let connection = plan.connect(args.timeout).await?;
-            return exchange(&connection, source, method, requests, args, global, console).await;
+            return Box::pin(exchange(&connection, source, method, requests, args, global, console)).await;
         }
         let connection = plan.connect(args.timeout).await?;
         let mut source = Source::from_server(&connection);
         let method = source.method(name).await?;
         let requests = requests(input, options, &method, &mut source, console).await?;
-        exchange(&connection, source, method, requests, args, global, console).await
+        Box::pin(exchange(&connection, source, method, requests, args, global, console)).await
     })
 }
 
