@@ -3,6 +3,8 @@
 //!
 //! Both ends run on one thread, and the metadata that they send is made before the count begins.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests, which the lint takes for code")]
+
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -73,9 +75,9 @@ fn metadata(entries: usize, kind: Kind, call: usize) -> MetadataMap {
     for entry in 0..entries {
         let value = if kind.varied { format!("{call:08}-{entry:04}") } else { format!("value-{entry:07}") };
         if kind.binary {
-            map.append_bin(&format!("key-{entry}-bin"), value.as_bytes()).unwrap();
+            map.append_bin(&format!("key-{entry}-bin"), value.as_bytes()).expect("a legal name");
         } else {
-            map.append(&format!("key-{entry}"), &value).unwrap();
+            map.append(&format!("key-{entry}"), &value).expect("a legal entry");
         }
     }
     map

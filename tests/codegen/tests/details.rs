@@ -163,7 +163,7 @@ where
     let ours = ours.unwrap_or_else(|error| panic!("{name} {}: {error}", bytes.escape_ascii()));
     let again = ours.to_value();
     assert_eq!(generated::<ProstCodec, P>(&again), Some(by_prost), "{name} {}", bytes.escape_ascii());
-    let again = generated::<BuffaCodec, B>(&again).unwrap();
+    let again = generated::<BuffaCodec, B>(&again).expect("buffa reads what prost wrote");
     // buffa's own `Duration` and `Any` keep fields that they do not know, and do not show them.
     let is_equal = again == by_buffa || format!("{again:?}") == format!("{by_buffa:?}");
     assert!(is_equal, "{name} {}: {again:?}, not {by_buffa:?}", bytes.escape_ascii());

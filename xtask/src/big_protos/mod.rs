@@ -74,14 +74,15 @@ fn check(
     let manifest = format!(
         "[package]\nname = \"big-protos\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[features]\n\
          buffa = [\"peregrine/buffa\"]\nprost = [\"peregrine/prost\"]\n\n[dependencies]\n\
-         peregrine = {{ path = {facade:?}, default-features = false }}\n"
+         peregrine = {{ path = \"{}\", default-features = false }}\n",
+        facade.display()
     );
     std::fs::create_dir_all(package.join("src"))?;
     std::fs::write(package.join("Cargo.toml"), manifest)?;
     // The versions that the workspace uses.
     std::fs::copy(workspace.root().join("Cargo.lock"), package.join("Cargo.lock"))?;
     let generated: PathBuf = out.join("peregrine.rs");
-    std::fs::write(package.join("src/lib.rs"), format!("include!({generated:?});\n"))?;
+    std::fs::write(package.join("src/lib.rs"), format!("include!(\"{}\");\n", generated.display()))?;
     let mut command = workspace.cargo(&["check", "--quiet", "--features", codec]);
     // Half a million lines leave gigabytes behind for a next time that never comes.
     command.current_dir(package).env("CARGO_INCREMENTAL", "0").env("CARGO_TARGET_DIR", workspace.target());

@@ -199,7 +199,7 @@ fn what_is_no_grpc_server_is_told_apart() {
 fn the_report_of_a_call_has_it_all() {
     let server_side = Status::resource_exhausted("no more today")
         .with_detail(ErrorInfo::new("QUOTA", "test.example"))
-        .with_detail(RetryInfo::after(Duration::from_secs(60)));
+        .with_detail(RetryInfo::after(Duration::from_mins(1)));
     let mut scratch = Vec::new();
     let fields: Vec<(String, Vec<u8>)> = server_side
         .wire_fields(&mut scratch)
@@ -212,7 +212,7 @@ fn the_report_of_a_call_has_it_all() {
         tokio::time::sleep(Duration::from_millis(250)).await;
         server.headers(stream, &head, true).await;
     });
-    assert_eq!(status.detail::<RetryInfo>().unwrap().retry_delay, Some(Duration::from_secs(60)));
+    assert_eq!(status.detail::<RetryInfo>().unwrap().retry_delay, Some(Duration::from_mins(1)));
     let peer = told(&status).peer().unwrap();
     assert_eq!(
         format!("{status:?}"),

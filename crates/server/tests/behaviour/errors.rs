@@ -128,6 +128,7 @@ impl Service for Library {
 }
 
 /// Runs `test` against the library in every mode, with what `set_up` makes of the server.
+#[expect(clippy::needless_pass_by_value, reason = "called with closures made on the spot")]
 fn in_library(set_up: impl Fn(Server) -> Server, test: impl AsyncFn(&mut Peer)) {
     in_each_mode(async |stage: Stage| {
         let served = serve(set_up(stage.server().add_service(Library)));

@@ -66,7 +66,8 @@ struct Answer {
 impl Client {
     /// The server finds out a request that says it is compressed and is not; then one of each kind is taken.
     async fn client_compressed_unary(&mut self) -> Result<()> {
-        let request = |expected| SimpleRequest { expect_compressed: is(expected).into(), ..large_request() };
+        let request =
+            |expected| SimpleRequest { expect_compressed: Some(is(expected)).into(), ..large_request() };
         let probe = self.call("UnaryCall", &[(&request(true), false)], Ending::Half).await?;
         probe.expect_status(INVALID_ARGUMENT)?;
         for compressed in [true, false] {
@@ -78,7 +79,8 @@ impl Client {
 
     async fn server_compressed_unary(&mut self) -> Result<()> {
         for compressed in [true, false] {
-            let request = SimpleRequest { response_compressed: is(compressed).into(), ..large_request() };
+            let request =
+                SimpleRequest { response_compressed: Some(is(compressed)).into(), ..large_request() };
             let answer = self.call("UnaryCall", &[(&request, false)], Ending::Half).await?;
             answer.expect(&[(REPLY_SIZE, compressed)], |reply: SimpleResponse| reply.payload.body.len())?;
         }
@@ -89,7 +91,7 @@ impl Client {
     async fn client_compressed_streaming(&mut self) -> Result<()> {
         let request = |size, expected| StreamingInputCallRequest {
             payload: Some(payload(size)).into(),
-            expect_compressed: is(expected).into(),
+            expect_compressed: Some(is(expected)).into(),
             ..Default::default()
         };
         let (first, second) = (request(27_182, true), request(45_904, false));
@@ -105,7 +107,7 @@ impl Client {
     async fn server_compressed_streaming(&mut self) -> Result<()> {
         let asked = |size, compressed| ResponseParameters {
             size,
-            compressed: is(compressed).into(),
+            compressed: Some(is(compressed)).into(),
             ..Default::default()
         };
         let request = StreamingOutputCallRequest {
@@ -225,8 +227,8 @@ fn large_request() -> SimpleRequest {
     }
 }
 
-fn is(value: bool) -> Option<BoolValue> {
-    Some(BoolValue { value, ..Default::default() })
+fn is(value: bool) -> BoolValue {
+    BoolValue { value, ..Default::default() }
 }
 
 fn text(fields: &Fields, name: &str) -> Option<String> {

@@ -48,7 +48,7 @@ impl Connection {
     async fn on_frame(&mut self, frame: Received) {
         match frame {
             Received::Headers { stream, fields, end_stream } => {
-                self.on_head(stream, &fields, end_stream).await
+                self.on_head(stream, &fields, end_stream).await;
             }
             Received::Data { stream, data, end_stream } => self.on_data(stream, &data, end_stream).await,
             Received::Reset { stream, .. } => {

@@ -154,7 +154,9 @@ mod tests {
     fn the_case_decides_which_calls_are_right() {
         let judged = |case, calls: &[usize]| {
             let judge = Judge::default();
-            calls.iter().for_each(|&call| judge.on_call(call));
+            for &call in calls {
+                judge.on_call(call);
+            }
             judge.verdict(case, "").len()
         };
         assert_eq!((judged(Case::GoAway, &[1, 2]), judged(Case::GoAway, &[1, 1])), (0, 1));
