@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use buffa::{Message, MessageName};
-use peregrine::{Format, Request};
-use peregrine_conformance::headers;
+use peregrine::{Compression, Encoding, Format, Request};
 use peregrine_conformance::pb::client_compat_request::cancel::CancelTiming;
 use peregrine_conformance::pb::{
     BidiStreamResponse, ClientCompatRequest, ClientResponseResult, ClientStreamResponse, Codec,
     ConformancePayload, ConformanceServiceClient, IdempotentUnaryResponse, Protocol, ServerStreamResponse,
     StreamType, UnaryResponse, UnimplementedResponse,
 };
+use peregrine_conformance::{headers, pb};
 
 use crate::channels::Channels;
 use crate::{conversation, single};
@@ -120,6 +120,19 @@ fn only_message<M: Message + MessageName>(case: &ClientCompatRequest) -> Result<
     }
 }
 
+/// How the case wants its requests: all of them compressed, however small, or none.
+fn compression(case: &ClientCompatRequest) -> Result<Compression> {
+    let encoding = match case.compression.as_known() {
+        Some(pb::Compression::COMPRESSION_IDENTITY) => return Ok(Compression::off()),
+        Some(pb::Compression::COMPRESSION_GZIP) => Encoding::Gzip,
+        Some(pb::Compression::COMPRESSION_DEFLATE) => Encoding::Deflate,
+        Some(pb::Compression::COMPRESSION_SNAPPY) => Encoding::Snappy,
+        Some(pb::Compression::COMPRESSION_ZSTD) => Encoding::Zstd,
+        _ => bail!("nothing is compressed by {:?}", case.compression),
+    };
+    Ok(Compression::only(encoding).always())
+}
+
 fn with_options<T>(case: &ClientCompatRequest, message: T) -> Result<Request<T>> {
     let mut request = Request::new(message);
     headers::add(&case.request_headers, request.metadata_mut())?;
@@ -129,6 +142,7 @@ fn with_options<T>(case: &ClientCompatRequest, message: T) -> Result<Request<T>>
     if case.message_receive_limit > 0 {
         request = request.max_response_size(case.message_receive_limit as usize);
     }
+    request = request.compress(compression(case)?);
     match case.codec.as_known() {
         Some(Codec::CODEC_PROTO) => {}
         Some(Codec::CODEC_JSON) => request = request.format(Format::Json),

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
-use peregrine::{Json, Server, ServerTls};
+use peregrine::{Compression, Json, Server, ServerTls};
 use peregrine_conformance::pb::{Protocol, ServerCompatRequest, ServerCompatResponse};
 
 /// A server as `request` wants it, and what to answer the runner if it listens at `address`.
@@ -12,7 +12,8 @@ pub(crate) fn apply(
     address: SocketAddr,
 ) -> Result<(Server, ServerCompatResponse)> {
     ensure!(request.protocol == Protocol::PROTOCOL_GRPC, "{:?} is not spoken here", request.protocol);
-    let mut server = Server::builder().json(Json::new());
+    // The suite's messages are small, and most of them would be sent as they are.
+    let mut server = Server::builder().json(Json::new()).compression(Compression::adaptive().always());
     let mut response = ServerCompatResponse {
         host: address.ip().to_string(),
         port: address.port().into(),
