@@ -35,7 +35,7 @@ pub struct Packed {
     buffers: Box<Buffers>,
     raw_len: usize,
     /// Length once compressed; `None` if it leaves as it is.
-    packed_len: Option<usize>,
+    shorter_len: Option<usize>,
 }
 
 /// Room that is reserved ahead, in bytes; a larger message may be links for the most part.
@@ -74,15 +74,15 @@ impl Staged {
         let copied = ends.scan(0, |start, end| bytes.get(std::mem::replace(start, end)..end));
         let linked = links.iter().map(|(_, piece)| &piece[..]).chain([&[][..]]);
         let chunks = copied.zip(linked).flat_map(|(copied, linked)| [copied, linked]);
-        let packed_len = packing.pack(chunks.filter(|chunk| !chunk.is_empty()), written, packed);
-        Ok(Packed { buffers: self.buffers, raw_len: written, packed_len })
+        let shorter_len = packing.pack(chunks.filter(|chunk| !chunk.is_empty()), written, packed);
+        Ok(Packed { buffers: self.buffers, raw_len: written, shorter_len })
     }
 }
 
 impl Packed {
     /// Bytes that leave, the prefix included.
     pub fn wire_len(&self) -> usize {
-        PREFIX_LEN + self.packed_len.unwrap_or(self.raw_len)
+        PREFIX_LEN + self.shorter_len.unwrap_or(self.raw_len)
     }
 
     /// Bytes of the message before compression.
@@ -92,15 +92,15 @@ impl Packed {
 
     /// Whether it leaves compressed.
     pub fn is_compressed(&self) -> bool {
-        self.packed_len.is_some()
+        self.shorter_len.is_some()
     }
 
     /// Appends prefix and message to `bytes` and `links`, which have the form of an [`EncodeBuf`]'s.
     pub fn write_to(mut self, bytes: &mut Vec<u8>, links: &mut VecDeque<(usize, Bytes)>) {
-        let len = self.packed_len.unwrap_or(self.raw_len);
+        let len = self.shorter_len.unwrap_or(self.raw_len);
         debug_assert!(len <= MAX_MESSAGE_LEN, "send limits are at most what a prefix can say");
-        write_prefix_with_flag(bytes, self.packed_len.is_some(), len as u32);
-        match self.packed_len {
+        write_prefix_with_flag(bytes, self.shorter_len.is_some(), len as u32);
+        match self.shorter_len {
             Some(len) => bytes.extend_from_slice(&self.buffers.packed[..len]),
             None => EncodeBuf::new(bytes, links).append(&self.buffers.bytes, self.buffers.links.drain(..)),
         }
