@@ -53,11 +53,25 @@ impl Module {
             });
             match existing {
                 Some((_, items)) => items.extend(child_items),
-                None => self.items.push(syn::parse_quote!(pub mod #name { #(#child_items)* })),
+                None => self.items.push(module(name, child_items)),
             }
         }
         self.items
     }
+}
+
+/// Put together by hand: `parse_quote` would turn everything inside into tokens and parse it anew, once for each level
+/// that it lies deep.
+fn module(ident: syn::Ident, items: Vec<syn::Item>) -> syn::Item {
+    syn::Item::Mod(syn::ItemMod {
+        attrs: Vec::new(),
+        vis: syn::Visibility::Public(syn::token::Pub::default()),
+        unsafety: None,
+        mod_token: syn::token::Mod::default(),
+        ident,
+        content: Some((syn::token::Brace::default(), items)),
+        semi: None,
+    })
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
