@@ -220,21 +220,22 @@ impl Printer<'_> {
         let was_first = *is_first;
         self.text.comma_unless(is_first);
         self.text.name(if self.options.proto_field_names { &field.name } else { &field.json_name });
-        match field.shape {
-            Shape::Singular { .. } => match (field.kind, values.last()) {
-                (Kind::Message(id) | Kind::Group(id), _) => self.message(schema, id, &merged(values))?,
-                (kind, Some(last)) => self.scalar(schema, kind, last.value)?,
-                (kind, None) => self.default(schema, kind)?,
-            },
-            Shape::Repeated { .. } => {
-                let any = self.repeated(schema, field.kind, values)?;
-                if !any && !self.options.emit_defaults {
-                    // Packed and empty, or of unknown names only: the same as nothing.
-                    self.text.back_to(start);
-                    *is_first = was_first;
+        let has_any = match field.shape {
+            Shape::Singular { .. } => {
+                match (field.kind, values.last()) {
+                    (Kind::Message(id) | Kind::Group(id), _) => self.message(schema, id, &merged(values))?,
+                    (kind, Some(last)) => self.scalar(schema, kind, last.value)?,
+                    (kind, None) => self.default(schema, kind)?,
                 }
+                true
             }
+            Shape::Repeated { .. } => self.repeated(schema, field.kind, values)?,
             Shape::Map => self.map(schema, field, values)?,
+        };
+        if !has_any && !self.options.emit_defaults {
+            // Packed and empty, or of values that a closed enum does not name: the same as nothing.
+            self.text.back_to(start);
+            *is_first = was_first;
         }
         Ok(())
     }
@@ -272,7 +273,8 @@ impl Printer<'_> {
         Ok(!is_first)
     }
 
-    fn map(&mut self, schema: &Schema, field: &Field, values: &[Entry<'_>]) -> Result<(), Fault> {
+    /// An object of a map's entries; false if it is empty.
+    fn map(&mut self, schema: &Schema, field: &Field, values: &[Entry<'_>]) -> Result<bool, Fault> {
         let entry = field.kind.message().map(|id| schema.message(id));
         let fields = entry.and_then(|entry| Some((entry, entry.by_number(1)?, entry.by_number(2)?)));
         let Some((entry, (key_place, key), (value_place, value))) = fields else {
@@ -317,7 +319,7 @@ impl Printer<'_> {
             }
         }
         self.text.raw("}");
-        Ok(())
+        Ok(!is_first)
     }
 
     /// The value of a field that is not there.

@@ -27,12 +27,13 @@ fn canonical_json_of_proto2_is_read_and_printed_as_it_is() {
 
 #[test]
 fn numbers_that_a_closed_enum_does_not_name_are_left_out() {
-    let cases: [(&[u8], &str); 6] = [
+    let cases: [(&[u8], &str); 7] = [
         (&[0x18, 9], "{}"),
         (&[0x18, 1, 0x18, 9], r#"{"closed":"FIRST"}"#),
         (&[0x20, 1, 0x20, 9, 0x20, 2], r#"{"closedList":["FIRST","SECOND"]}"#),
         (&[0x2a, 3, 9, 2, 9], r#"{"closedPacked":["SECOND"]}"#),
         (&[0x2a, 1, 9], "{}"),
+        (&[0x32, 5, 0x0a, 1, b'a', 16, 9], "{}"),
         (&[0x32, 5, 0x0a, 1, b'a', 16, 9, 0x32, 5, 0x0a, 1, b'b', 16, 1], r#"{"closedMap":{"b":"FIRST"}}"#),
     ];
     for (bytes, text) in cases {
