@@ -7,7 +7,7 @@ use peregrine::{Channel, ClientTls, Code, Status};
 use peregrine_interop::flags::Flags;
 use peregrine_interop::pb::{TestServiceClient, UnimplementedServiceClient};
 
-use crate::{control, load_reports, metadata, negative, soak, streams, unary};
+use crate::{compression, control, load_reports, metadata, negative, soak, streams, unary};
 
 /// What a case works with.
 pub(crate) struct Setup {
@@ -89,6 +89,10 @@ pub(crate) fn find(name: &str) -> Option<Case> {
         "special_status_message" => |setup| Box::pin(unary::special_status_message(setup)),
         "unimplemented_method" => |setup| Box::pin(unary::unimplemented_method(setup)),
         "unimplemented_service" => |setup| Box::pin(unary::unimplemented_service(setup)),
+        "client_compressed_unary" => |setup| Box::pin(compression::client_compressed_unary(setup)),
+        "server_compressed_unary" => |setup| Box::pin(compression::server_compressed_unary(setup)),
+        "client_compressed_streaming" => |setup| Box::pin(compression::client_compressed_streaming(setup)),
+        "server_compressed_streaming" => |setup| Box::pin(compression::server_compressed_streaming(setup)),
         "client_streaming" => |setup| Box::pin(streams::client_streaming(setup)),
         "server_streaming" => |setup| Box::pin(streams::server_streaming(setup)),
         "ping_pong" => |setup| Box::pin(streams::ping_pong(setup)),

@@ -4,6 +4,7 @@
 //! held; otherwise it prints what did not, and the status code's name where a call failed.
 
 mod cases;
+mod compression;
 mod control;
 mod load_reports;
 mod metadata;
