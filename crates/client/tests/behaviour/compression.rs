@@ -135,13 +135,13 @@ fn accepted_encodings_are_named_unless_turned_off() {
 
 /// Flags and messages of a request's body, read with the encoding that its head names.
 fn sent(encoding: Option<&str>, body: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
-    let encoding = Encoding::from_wire(encoding.unwrap_or("identity").as_bytes()).unwrap();
+    let encoding = Encoding::from_wire(encoding.unwrap_or("identity").as_bytes()).expect("ours");
     let mut deframer = Deframer::new(encoding, usize::MAX);
     deframer.push(body);
     let (mut flags, mut messages) = (Vec::new(), Vec::new());
     loop {
         let flag = deframer.unread().first().copied();
-        let Some(message) = deframer.next_message().unwrap() else { return (flags, messages) };
+        let Some(message) = deframer.next_message().expect("ours") else { return (flags, messages) };
         flags.extend(flag);
         messages.push(message.as_slice().to_vec());
     }

@@ -186,8 +186,10 @@ fn no_bytes_at_all_are_an_empty_message() {
     }
 }
 
+type Row = (Encoding, u8, Vec<u8>, Result<Vec<u8>, Code>);
+
 /// The table "Header versus flag": encoding, flag, body, result.
-fn table() -> Vec<(Encoding, u8, Vec<u8>, Result<Vec<u8>, Code>)> {
+fn table() -> Vec<Row> {
     let message = text(700);
     let mut rows = Vec::new();
     rows.push((Encoding::Identity, 0, message.clone(), Ok(message.clone())));

@@ -408,7 +408,7 @@ mod tests {
             assert_eq!((status.code(), status.message()), (code, message));
         }
         let status = Status::from_error(io());
-        assert!(status.source().is_some_and(|source| source.is::<std::io::Error>()));
+        assert!(status.source().is_some_and(<dyn Error>::is::<std::io::Error>));
     }
 
     // wire-rules 44: both numbers.

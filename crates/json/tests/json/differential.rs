@@ -96,7 +96,7 @@ fn random_value(random: &mut Random, kind: &Kind, depth: u32) -> Option<Value> {
         Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => Value::I64(number as i64),
         Kind::Uint32 | Kind::Fixed32 => Value::U32(number as u32),
         Kind::Uint64 | Kind::Fixed64 => Value::U64(number),
-        Kind::Bool => Value::Bool(number % 2 == 0),
+        Kind::Bool => Value::Bool(number.is_multiple_of(2)),
         Kind::String => Value::String(random.text()),
         Kind::Bytes => Value::Bytes((0..random.below(5)).map(|_| random.next() as u8).collect()),
         Kind::Enum(of) => {
@@ -131,7 +131,7 @@ fn random_value(random: &mut Random, kind: &Kind, depth: u32) -> Option<Value> {
                 0 => with(of, "null_value", Value::EnumNumber(0)),
                 1 => with(of, "number_value", Value::F64(number as f64 / 8.0)),
                 2 => with(of, "string_value", Value::String(random.text())),
-                3 => with(of, "bool_value", Value::Bool(number % 2 == 0)),
+                3 => with(of, "bool_value", Value::Bool(number.is_multiple_of(2))),
                 4 => with(
                     of,
                     "list_value",

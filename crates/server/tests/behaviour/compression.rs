@@ -113,11 +113,11 @@ fn text(len: usize) -> Vec<u8> {
 /// The messages of a reply as a reader has them.
 fn inflated(reply: &Reply) -> Vec<Vec<u8>> {
     let encoding = reply.head_value("grpc-encoding").unwrap_or("identity");
-    let mut deframer = Deframer::new(Encoding::from_wire(encoding.as_bytes()).unwrap(), usize::MAX);
+    let mut deframer = Deframer::new(Encoding::from_wire(encoding.as_bytes()).expect("ours"), usize::MAX);
     for (&flag, message) in reply.flags.iter().zip(&reply.messages) {
         deframer.push(&framed(flag, message));
     }
-    std::iter::from_fn(|| deframer.next_message().unwrap().map(|message| message.as_slice().to_vec()))
+    std::iter::from_fn(|| deframer.next_message().expect("ours").map(|message| message.as_slice().to_vec()))
         .collect()
 }
 
