@@ -41,13 +41,17 @@ class TestService(rpc.TestServiceServicer):
     def UnaryCall(self, request, context):
         echo_metadata(context)
         end_as_asked(request, context)
+        if request.response_compressed.value:
+            context.set_compression(grpc.Compression.Gzip)
         return pb.SimpleResponse(payload=zeros(request.response_size))
 
     CacheableUnaryCall = UnaryCall
 
     def StreamingOutputCall(self, request, context):
         echo_metadata(context)
-        yield from responses(request)
+        if any(parameters.compressed.value for parameters in request.response_parameters):
+            context.set_compression(grpc.Compression.Gzip)
+        yield from responses(request, context)
         end_as_asked(request, context)
 
     def StreamingInputCall(self, requests, context):
@@ -58,16 +62,18 @@ class TestService(rpc.TestServiceServicer):
         echo_metadata(context)
         for request in requests:
             end_as_asked(request, context)
-            yield from responses(request)
+            yield from responses(request, context)
 
     def HalfDuplexCall(self, requests, context):
         for request in list(requests):
-            yield from responses(request)
+            yield from responses(request, context)
 
 
-def responses(request):
+def responses(request, context):
     for parameters in request.response_parameters:
         time.sleep(parameters.interval_us / 1e6)
+        if not parameters.compressed.value:
+            context.disable_next_message_compression()
         yield pb.StreamingOutputCallResponse(payload=zeros(parameters.size))
 
 
@@ -94,7 +100,9 @@ def read(path):
 
 
 def serve(args):
-    server = grpc.server(futures.ThreadPoolExecutor(max_workers=16))
+    # very_large_request is longer than the default allows.
+    options = [("grpc.max_receive_message_length", 64 << 20)]
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=16), options=options)
     rpc.add_TestServiceServicer_to_server(TestService(), server)
     address = f"127.0.0.1:{args.port}"
     if args.use_tls == "true":
@@ -208,6 +216,42 @@ class Client:
             equal(dict(call.initial_metadata()).get(INITIAL_KEY), initial)
             equal(dict(call.trailing_metadata()).get(TRAILING_KEY), trailing)
 
+    def client_compressed_unary(self):
+        def call(expected, compression):
+            request = pb.SimpleRequest(
+                expect_compressed=pb.BoolValue(value=expected),
+                response_size=LARGE_RESPONSE,
+                payload=zeros(LARGE_REQUEST),
+            )
+            return self.stub.UnaryCall(request, compression=compression)
+
+        gzip, none = grpc.Compression.Gzip, grpc.Compression.NoCompression
+        # The probe lies: a server that looks refuses it.
+        equal(failure_of(call, True, none).code(), grpc.StatusCode.INVALID_ARGUMENT)
+        equal(call(True, gzip).payload, zeros(LARGE_RESPONSE))
+        equal(call(False, none).payload, zeros(LARGE_RESPONSE))
+
+    def server_compressed_unary(self):
+        # grpcio hides whether a message came compressed; the content has to be right.
+        for compressed in (True, False):
+            request = pb.SimpleRequest(
+                response_compressed=pb.BoolValue(value=compressed),
+                response_size=LARGE_RESPONSE,
+                payload=zeros(LARGE_REQUEST),
+            )
+            equal(self.stub.UnaryCall(request).payload, zeros(LARGE_RESPONSE))
+
+    def server_compressed_streaming(self):
+        asked = ((31_415, True), (92_653, False))
+        request = pb.StreamingOutputCallRequest(
+            response_parameters=[
+                pb.ResponseParameters(size=size, compressed=pb.BoolValue(value=compressed))
+                for size, compressed in asked
+            ]
+        )
+        sizes = [len(response.payload.body) for response in self.stub.StreamingOutputCall(request)]
+        equal(sizes, [size for size, _ in asked])
+
     def unimplemented_method(self):
         self.is_unimplemented(self.stub)
 
@@ -273,9 +317,9 @@ def large_unary(stub):
     equal(stub.UnaryCall(request).payload, zeros(LARGE_RESPONSE))
 
 
-def failure_of(method, request):
+def failure_of(method, *arguments):
     try:
-        method(request)
+        method(*arguments)
     except grpc.RpcError as error:
         return error
     sys.exit("the call should have failed")
@@ -308,7 +352,8 @@ def run_case(args):
 
 CASES = """empty_unary large_unary client_streaming server_streaming ping_pong empty_stream
 timeout_on_sleeping_server cancel_after_begin cancel_after_first_response status_code_and_message
-special_status_message custom_metadata unimplemented_method unimplemented_service rpc_soak channel_soak""".split()
+special_status_message custom_metadata unimplemented_method unimplemented_service rpc_soak channel_soak
+client_compressed_unary server_compressed_unary server_compressed_streaming""".split()
 
 
 def main():

@@ -14,15 +14,27 @@ use crate::report::{say, seconds, tail};
 /// What has been built so far in this run, or why it could not be.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
+    /// The package whose programs of ours are enough for this run; all of them if there is none.
+    only: Option<&'static str>,
     ours: OnceCell<Result<(), String>>,
     peers: OnceCell<Result<(), String>>,
     certificates: OnceCell<Result<PathBuf, String>>,
 }
 
+impl Programs {
+    /// Those of one package, for a run that starts no others.
+    pub(super) fn only(package: &'static str) -> Self {
+        Self { only: Some(package), ..Self::default() }
+    }
+}
+
 impl Run<'_> {
     /// Our programs in release form, as users build them.
     pub(super) fn build_ours(&self) -> anyhow::Result<()> {
-        let build = || self.build("our programs", &["build", "--release"]);
+        let package = self.programs.only.map(|package| ["--package", package]);
+        let args: Vec<&str> =
+            ["build", "--release"].into_iter().chain(package.into_iter().flatten()).collect();
+        let build = || self.build("our programs", &args);
         self.programs
             .ours
             .get_or_init(|| build().map_err(|error| format!("{error:#}")))

@@ -9,12 +9,14 @@ use anyhow::Context as _;
 
 use super::{Cell, Column, Peer, Run, Way, run_columns};
 use crate::report::say;
+use crate::suite::programs::Programs;
 use crate::tools::{go, java, node, python};
 use crate::workspace::Workspace;
 
 /// Runs the cells whose id contains one of `filters`, or all; says whether all of them passed.
 pub(crate) fn run(workspace: &Workspace, filters: &[String]) -> anyhow::Result<bool> {
     let mut run = Run::new(workspace, filters, false)?;
+    run.programs = Programs::only("peregrine-interop");
     run.results.begin("interop");
     let mut cells = Vec::new();
     for way in Way::ALL {
