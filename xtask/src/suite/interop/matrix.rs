@@ -54,7 +54,7 @@ fn page(tables: &str, cells: usize, date: &str) -> String {
     let stacks: Vec<String> = [
         go::INTEROP.iter().map(|package| (*package).to_owned()).collect(),
         vec![java::INTEROP.to_owned()],
-        python::PACKAGES.iter().map(|package| (*package).to_owned()).collect::<Vec<_>>(),
+        python::PACKAGES.iter().map(|package| (*package).to_owned()).collect(),
         node::PACKAGES.iter().map(|package| (*package).to_owned()).collect(),
     ]
     .concat();
@@ -65,9 +65,9 @@ fn page(tables: &str, cells: usize, date: &str) -> String {
          needs into `target/tools`; Go, Java with Maven, Python and Node.js have to be there. A part of these cells\n\
          is in every test run (`cargo xtask test interop`).\n\n\
          `yes` passed, `tls` passed in plaintext and over TLS, `-` is not offered by the other side. `raw` is this\n\
-         project's own on bare frames; grpcio and grpc-js run programs of `tests/interop/peers`, tonic those of\n\
-         `peers/tonic-interop`. The cases are described in gRPC's interop-test-descriptions and\n\
-         http2-interop-test-descriptions.\n\n\
+         project's own on bare frames; grpcio and grpc-js run programs of `tests/interop/peers`. The cases are\n\
+         described in gRPC's interop-test-descriptions and http2-interop-test-descriptions. tonic's are in every test\n\
+         run.\n\n\
          {tables}\n\
          ## Versions\n\n{}\n",
         stacks.iter().fold(String::new(), |mut list, stack| {
