@@ -140,6 +140,8 @@ fn today() -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn cell(server: Peer, way: Way, case: &'static str, passed: bool) -> Cell {
@@ -156,5 +158,16 @@ mod tests {
         ];
         let text = table(&cells, |cell| Some(cell.server));
         assert_eq!(text, "| case | grpc-go | raw |\n|---|---|---|\n| a | tls | - |\n| b | yes | FAILED |\n");
+    }
+
+    #[test]
+    fn the_page_in_the_tree_is_of_the_pinned_versions() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PAGE);
+        let text = std::fs::read_to_string(path).unwrap();
+        let pinned =
+            go::INTEROP.iter().chain([&java::INTEROP]).chain(&python::PACKAGES).chain(&node::PACKAGES);
+        for version in pinned {
+            assert!(text.contains(version), "{version} is not in {PAGE}: run `cargo xtask interop`");
+        }
     }
 }
