@@ -12,6 +12,7 @@ mod layers;
 mod links;
 mod panics;
 mod purity;
+mod rules;
 mod sizes;
 mod stubs;
 mod unsafety;
@@ -114,6 +115,12 @@ const CHECKS: [Check; 14] = [
         remedy: "cite the rule's id in brackets where it is kept and where that is tested, or say in \
                  crates/http2/rules why it is not",
         run: citations::check,
+    },
+    Check {
+        name: "rules",
+        what: "each rule of gRPC is cited beside code and beside a test, and docs/conformance.md shows it",
+        remedy: "cite the rule where it is kept and tested, then run `cargo xtask rules`, which writes the page",
+        run: rules::check,
     },
     Check {
         name: "clippy",

@@ -1,4 +1,4 @@
-//! Packages as nested modules in one file.
+//! Packages as nested modules in one file, so that one name may be in several (wire-rules G3).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

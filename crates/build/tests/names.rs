@@ -84,6 +84,7 @@ fn a_generator_that_panics_gives_an_error() {
     assert!(error.to_string().contains("`E_A`"), "{error}");
 }
 
+// wire-rules G3
 #[test]
 fn a_message_beside_a_package_of_its_name_works() {
     let files = [

@@ -1,7 +1,7 @@
 //! `cargo xtask rules`: which rules of gRPC are kept, where, and which tests show it.
 //!
-//! The rules stand in `crates/core/rules`; code and tests cite them in comments. The command writes
-//! `docs/conformance.md` of both and tells which rule has no code or no test.
+//! The rules stand in `crates/core/rules`; code and tests cite them in comments. The check `rules` fails when a rule
+//! has no test, when a citation names no rule, or when `docs/conformance.md` is not what this makes of them.
 
 mod list;
 mod page;
@@ -45,6 +45,16 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
         say(&format!("\n{} faults:\n{}", faults.len(), indent(&faults.join("\n"), 2)));
     }
     Ok(faults.is_empty())
+}
+
+/// Everything that is missing or wrong, for the check.
+pub(crate) fn faults(workspace: &Workspace, sources: &[Source]) -> anyhow::Result<Vec<String>> {
+    let rules = Rules::read(workspace, sources)?;
+    let mut faults = rules.faults();
+    if workspace.read(PAGE.as_ref())?.unwrap_or_default() != page::page(&rules) {
+        faults.push(format!("{PAGE} is not up to date; `cargo xtask rules` writes it"));
+    }
+    Ok(faults)
 }
 
 impl Rules {

@@ -128,6 +128,7 @@ impl Stage {
             *self = Self::Page(Box::new(Page::new(&head)));
             return Step::More;
         }
+        // A reply of one block has no messages, so its encoding was not looked at (wire-rules F3).
         if let Err(unsupported) = &facts.encoding {
             // wire-rules 35
             return fail(Status::internal(unsupported.to_string()), ErrorCode::CANCEL);

@@ -87,7 +87,7 @@ impl Compression {
     }
 
     /// Messages of fewer bytes are sent as they are, counted before compression (wire-rules T1). Default 1,024. With 0
-    /// every message that is not empty is tried (T2); with [`u32::MAX`] none is, which is [`off`](Self::off) (T3).
+    /// every message that is not empty is tried (T2); with [`u32::MAX`] none is, which is [`off`](Self::off) (wire-rules T3).
     #[must_use]
     pub const fn threshold(self, bytes: u32) -> Self {
         Self { threshold: bytes, ..self }

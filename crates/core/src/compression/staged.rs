@@ -60,7 +60,8 @@ impl Staged {
         EncodeBuf::new(&mut self.buffers.bytes, &mut self.buffers.links)
     }
 
-    /// Compresses what the codec wrote, if that is worth it (wire-rules F1, T5).
+    /// Compresses what the codec wrote, if that is worth it (wire-rules F1, T5). Each message decides by itself and is
+    /// whole afterwards, with nothing left over for a later one (wire-rules 39, B4, S1, S3).
     ///
     /// # Errors
     /// The codec wrote another number of bytes than it announced (Z3).

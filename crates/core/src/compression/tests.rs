@@ -308,6 +308,21 @@ fn sizes_decide_the_flags_of_a_stream() {
     }
 }
 
+// wire-rules S3: what a message is can be read as soon as its own bytes are there.
+#[test]
+fn no_message_waits_for_the_next_one() {
+    for encoding in supported() {
+        let packer = Packer::new(&Compression::only(encoding), encoding);
+        let mut deframer = Deframer::new(encoding, usize::MAX);
+        for len in [5_000, 10, 70_000, 1_024] {
+            deframer.push(&sent(&packer, &[(text(len), None)]));
+            let message = deframer.next_message().unwrap().map(|message| message.as_slice().to_vec());
+            assert_eq!(message, Some(text(len)), "{encoding}");
+            assert!(deframer.unread().is_empty(), "{encoding}");
+        }
+    }
+}
+
 // wire-rules T1, T2, T7
 #[test]
 fn the_threshold_counts_bytes_before_compression() {

@@ -11,7 +11,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Encoding {
-    /// Not at all.
+    /// Not at all: messages are what their codec wrote (wire-rules B6).
     #[default]
     Identity,
     /// `gzip`, RFC 1952. Feature `gzip`.
@@ -90,7 +90,8 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// The text of [`Encoding::SUPPORTED`] and its length, put together at compile time.
+/// The text of [`Encoding::SUPPORTED`] and its length, put together at compile time: all that can be read is in it
+/// (wire-rules 37).
 static SUPPORTED: ([u8; 64], usize) = {
     let mut text = [0; 64];
     let mut len = 0;

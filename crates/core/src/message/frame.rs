@@ -19,7 +19,7 @@ pub struct Prefix {
 }
 
 /// Reads and checks the prefix at the start of `bytes`; `None` if it is not
-/// complete yet. This is the one place that judges the flag.
+/// complete yet. This is the one place that judges the flag; 0 is right whatever the encoding (wire-rules 33).
 ///
 /// # Errors
 /// The flag does not fit the encoding or is unknown: INTERNAL (wire-rules 31,

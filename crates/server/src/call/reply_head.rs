@@ -44,7 +44,7 @@ impl Reply {
     /// `accepts`: what the client says, if it does. `packers`: the method's, preferred ones first.
     pub(crate) fn new(format: Format, accepts: Option<EncodingSet>, packers: &[Arc<Packer>]) -> Self {
         let (names_accepted, accepts) = (accepts.is_some(), accepts.unwrap_or_default());
-        // wire-rules 36, P1
+        // wire-rules 36, P1; what the request is compressed with does not matter (wire-rules 41)
         let packer = packers.iter().find(|packer| accepts.contains(packer.encoding())).cloned();
         let encoding = packer.as_ref().map_or(Encoding::Identity, |packer| packer.encoding());
         Self { head: ReplyHead { format, encoding, names_accepted }, accepts, packer }

@@ -152,7 +152,8 @@ fn check(
         .map_err(|refusal| Refusal { format, ..refusal })
 }
 
-/// What follows once the format is known, which a refusal then names too.
+/// What follows once the format is known, which a refusal then names too. The same for every shape of call (wire-rules
+/// N7).
 fn check_call(
     head: &Head,
     router: &Router,

@@ -17,8 +17,8 @@ const REQUEST_SIZES: [(usize, bool); 2] = [(27_182, true), (45_904, false)];
 /// Sizes of the replies' payloads, likewise.
 const REPLY_SIZES: [(i32, bool); 2] = [(31_415, true), (92_653, false)];
 
-fn is(value: bool) -> Option<BoolValue> {
-    Some(BoolValue { value, ..Default::default() })
+fn is(value: bool) -> BoolValue {
+    BoolValue { value, ..Default::default() }
 }
 
 fn compressed(value: bool) -> Compression {
@@ -27,7 +27,8 @@ fn compressed(value: bool) -> Compression {
 
 /// The server finds out a request that says it is compressed and is not; then one of each kind is taken.
 pub(crate) async fn client_compressed_unary(setup: &Setup) -> Result<()> {
-    let request = |expected| SimpleRequest { expect_compressed: is(expected).into(), ..large_request() };
+    let request =
+        |expected| SimpleRequest { expect_compressed: Some(is(expected)).into(), ..large_request() };
     let probe = Request::new(request(true)).compress(compressed(false));
     expect_status(setup.test.unary_call(probe).await, Code::InvalidArgument, None)?;
     for value in [true, false] {
@@ -40,7 +41,7 @@ pub(crate) async fn client_compressed_unary(setup: &Setup) -> Result<()> {
 
 pub(crate) async fn server_compressed_unary(setup: &Setup) -> Result<()> {
     for value in [true, false] {
-        let request = SimpleRequest { response_compressed: is(value).into(), ..large_request() };
+        let request = SimpleRequest { response_compressed: Some(is(value)).into(), ..large_request() };
         let reply = setup.test.unary_call(request).await?;
         ensure!(reply.was_compressed() == value, "asked for compression: {value}, got: {}", !value);
         let body = reply.payload.as_option().map(|payload| payload.body.len());
@@ -52,7 +53,7 @@ pub(crate) async fn server_compressed_unary(setup: &Setup) -> Result<()> {
 /// The same for a stream, in which the first message is compressed and the second is not.
 pub(crate) async fn client_compressed_streaming(setup: &Setup) -> Result<()> {
     let request = |(size, expected): (usize, bool)| StreamingInputCallRequest {
-        expect_compressed: is(expected).into(),
+        expect_compressed: Some(is(expected)).into(),
         payload: Some(payload(size)).into(),
         ..Default::default()
     };
@@ -71,7 +72,7 @@ pub(crate) async fn client_compressed_streaming(setup: &Setup) -> Result<()> {
 pub(crate) async fn server_compressed_streaming(setup: &Setup) -> Result<()> {
     let asked = |(size, value): (i32, bool)| ResponseParameters {
         size,
-        compressed: is(value).into(),
+        compressed: Some(is(value)).into(),
         ..Default::default()
     };
     let request = StreamingOutputCallRequest {
