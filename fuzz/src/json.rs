@@ -59,7 +59,7 @@ pub(crate) fn texts() -> Vec<Seed> {
     TEXTS.iter().map(|text| ((*text).to_owned(), text.as_bytes().to_vec())).collect()
 }
 
-/// Where the fuzzer of [`print`] starts: the messages of those texts.
+/// Where the fuzzer of [`print()`] starts: the messages of those texts.
 pub(crate) fn messages() -> Vec<Seed> {
     let read = |text: &str, of: &Arc<dyn Transcode>| {
         of.read(text.as_bytes(), &DecodeLimits::default()).ok().map(|message| (text.to_owned(), message))

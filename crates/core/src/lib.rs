@@ -14,7 +14,7 @@
 //! | [`content_type`] | is this gRPC at all? |
 //! | [`deadline`] | `grpc-timeout` both ways |
 //! | [`error`] | failures before a status exists |
-//! | [`format`] | message formats beside the codec's own |
+//! | [`mod@format`] | message formats beside the codec's own |
 //! | [`intercept`] | code of the user's that sees every call |
 //! | [`message`] | the 5-byte prefix, incoming and outgoing buffers |
 //! | [`metadata`] | user header fields |

@@ -133,13 +133,13 @@ impl Inner {
     }
 
     async fn client_stream(&self, request: Request<Streaming<Bytes>>) -> Result<Response<Bytes>, Status> {
-        Call::begin(&self.journal, request, Requests::Many, "count")?.one_reply().await
+        Call::begin(&self.journal, request, Requests::many, "count")?.one_reply().await
     }
 
     fn bidi(
         &self,
         request: Request<Streaming<Bytes>>,
     ) -> Result<Response<impl Stream<Item = Result<Bytes, Status>> + Send>, Status> {
-        Ok(Call::begin(&self.journal, request, Requests::Many, "echo-all")?.stream_reply())
+        Ok(Call::begin(&self.journal, request, Requests::many, "echo-all")?.stream_reply())
     }
 }

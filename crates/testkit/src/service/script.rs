@@ -57,14 +57,17 @@ pub const ENTRY: &str = "script";
 
 /// The request messages of a call.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one a call, of the test service")]
 pub(super) enum Requests {
     One(Bytes),
-    Many(Streaming<Bytes>),
+    Many(Box<Streaming<Bytes>>),
     None,
 }
 
 impl Requests {
+    pub(super) fn many(stream: Streaming<Bytes>) -> Self {
+        Self::Many(Box::new(stream))
+    }
+
     async fn next(&mut self) -> Result<Option<Bytes>, Status> {
         match self {
             Self::Many(stream) => stream.message().await,
