@@ -155,13 +155,10 @@ impl ClientTls {
     /// # Errors
     /// A file cannot be read, or does not hold what it should: what was in use stays in use.
     pub fn reload(&self) -> Result<bool, Error> {
-        let old = self.current.get();
-        let new = old.recipe.read_again()?;
-        let has_changed = !new.shows_the_same(&old.recipe);
-        if has_changed {
-            self.current.set(Arc::new(new.make()));
-        }
-        Ok(has_changed)
+        self.current.renew(|old| {
+            let new = old.recipe.read_again()?;
+            Ok((!new.shows_the_same(&old.recipe)).then(|| new.make()))
+        })
     }
 
     /// Uses authorities, certificate, key and versions of another one for every connection that is made from here on,

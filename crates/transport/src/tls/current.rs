@@ -17,6 +17,15 @@ impl<T> Current<T> {
         Arc::clone(&self.value.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Puts what `again` makes of the value into its place, if it makes anything; says whether it did.
+    ///
+    /// # Errors
+    /// `again` failed: nothing has changed.
+    pub(super) fn renew<E>(&self, again: impl FnOnce(&T) -> Result<Option<T>, E>) -> Result<bool, E> {
+        let renewed = again(&self.get())?;
+        Ok(renewed.map(|value| self.set(Arc::new(value))).is_some())
+    }
+
     pub(super) fn set(&self, value: Arc<T>) {
         *self.value.write().unwrap_or_else(PoisonError::into_inner) = value;
     }
