@@ -41,3 +41,25 @@ impl fmt::Debug for Field<'_> {
         write!(f, "{}: {}", self.name.escape_ascii(), value.escape_ascii())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7541, 4.1.
+    #[test]
+    fn a_field_counts_its_lengths_and_32() {
+        assert_eq!(Field::new(b"", b"").size(), 32);
+        assert_eq!(Field::new(b"abc", b"").size(), 35);
+        assert_eq!(Field::new(b"abc", b"defgh").size(), 40);
+    }
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        assert_eq!(format!("{:?}", Field::new(b"name", b"a\n")), "name: a\\n");
+        assert_eq!(
+            format!("{:?}", Field::sensitive(b"authorization", b"secret")),
+            "authorization: <sensitive>"
+        );
+    }
+}
