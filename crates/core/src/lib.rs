@@ -39,6 +39,7 @@ pub mod observe;
 mod report;
 pub mod status;
 pub mod stream;
+mod survive;
 
 pub use crate::call::{
     Audience, BearerToken, CallContext, CallCredentials, CallOptions, Cancellation, Cancelled, Extensions,
@@ -56,3 +57,4 @@ pub use crate::metadata::{InvalidMetadata, MetadataMap, MetadataValue};
 pub use crate::observe::Observe;
 pub use crate::status::{Code, Status};
 pub use crate::stream::{Sender, Stream, channel, iter, unfold};
+pub use crate::survive::{drop_quietly, survive};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use peregrine_core::compression::Compression;
 use peregrine_core::intercept::Interceptors;
 use peregrine_core::stream::DEFAULT_BATCH_SIZE;
-use peregrine_core::{MessageFormat, Observe};
+use peregrine_core::{Code, MessageFormat, Observe};
 use peregrine_http2::{AdaptiveWindows, Config, Keepalive, Rate, WindowBudget};
 
 use crate::call::errors::ErrorMapper;
@@ -19,6 +19,8 @@ pub(crate) struct Options {
     pub(crate) engine: Config,
     pub(crate) max_receive_message_size: usize,
     pub(crate) max_send_message_size: usize,
+    /// What a call without its one request message ends with (wire-rules 47 as settled).
+    pub(crate) missing_message: Code,
     pub(crate) compression: Compression,
     pub(crate) stream_batch_size: usize,
     pub(crate) handshake_timeout: Duration,
@@ -41,6 +43,7 @@ impl Default for Options {
             engine: engine(),
             max_receive_message_size: 4 * 1024 * 1024,
             max_send_message_size: u32::MAX as usize,
+            missing_message: Code::Unimplemented,
             compression: Compression::off(),
             stream_batch_size: DEFAULT_BATCH_SIZE,
             handshake_timeout: Duration::from_secs(10),

@@ -18,6 +18,8 @@ pub(crate) struct MessageTarget<'c> {
     stage: Stage<'c>,
     /// The stream, once it is open.
     stream: Option<StreamKey>,
+    /// Whether it is no fault that nothing was written: a call that is opened for messages that come later.
+    may_be_none: bool,
     limit: usize,
     /// Bytes of the message, once the codec has said so.
     len: usize,
@@ -65,7 +67,7 @@ impl<'c> MessageTarget<'c> {
         packing: Option<Packing<'c>>,
     ) -> Self {
         let stage = Stage::Unopened { engine, blocks, head };
-        Self { stage, stream: None, limit, len: 0, packing, staged: None }
+        Self { stage, stream: None, may_be_none: true, limit, len: 0, packing, staged: None }
     }
 
     /// Writes to a stream that is open.
@@ -76,7 +78,7 @@ impl<'c> MessageTarget<'c> {
         packing: Option<Packing<'c>>,
     ) -> Self {
         let stage = Stage::Ready { engine, stream };
-        Self { stage, stream: Some(stream), limit, len: 0, packing, staged: None }
+        Self { stage, stream: Some(stream), may_be_none: false, limit, len: 0, packing, staged: None }
     }
 
     /// Opens the stream without a message, for calls whose messages come later.
@@ -121,8 +123,9 @@ impl<'c> MessageTarget<'c> {
             (Stage::Refused(refusal), _) => Err(refusal.into()),
             (_, Err(error)) => Err(WriteError::Failed(not_encoded(error))),
             (Stage::Writing(write), Ok(())) => write.commit().map_err(|error| Refusal::Stream(error).into()),
-            (Stage::Ready { .. }, Ok(())) => Ok(()),
-            (Stage::Unopened { .. } | Stage::Spent, Ok(())) => {
+            // A call whose messages come later.
+            (Stage::Ready { .. }, Ok(())) if self.may_be_none => Ok(()),
+            (Stage::Unopened { .. } | Stage::Ready { .. } | Stage::Spent, Ok(())) => {
                 Err(WriteError::Failed(Status::internal("the codec wrote no message and reported no error")))
             }
         };

@@ -1,10 +1,9 @@
 //! What an observer hears of a connection. Nothing is gathered without one, and nothing is told under the lock.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use peregrine_core::observe::{ConnectionEvent, ConnectionInfo, EndedBy, LimitHit, Side};
-use peregrine_core::{Observe, PeerAddr};
+use peregrine_core::{Observe, PeerAddr, survive};
 use peregrine_transport::driver::Closed;
 use peregrine_transport::net::Target;
 
@@ -61,7 +60,7 @@ impl Observed {
     /// The observer is the user's code: its panic must not take the connection along.
     fn tell(&self, tell: impl FnOnce(&dyn Observe)) {
         if let Some(observer) = &self.observer {
-            let _panic = catch_unwind(AssertUnwindSafe(|| tell(&**observer)));
+            let _panicked = survive(|| tell(&**observer));
         }
     }
 }

@@ -186,7 +186,7 @@ impl<'m> InterceptedCall<'m> {
     }
 
     /// Calls `hook` when the call is over, however it ends: also when an interceptor refuses it, when the handler
-    /// panics, and when the caller leaves.
+    /// panics, and when the caller leaves. A hook that panics ends the call UNKNOWN.
     pub fn on_end<F>(&mut self, hook: F)
     where
         F: FnOnce(&mut CallEnd) + Send + 'static,

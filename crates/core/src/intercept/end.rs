@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::metadata::MetadataMap;
 use crate::status::{Code, Status};
+use crate::survive::{drop_quietly, survive};
 
 /// How a call ended.
 ///
@@ -54,7 +55,8 @@ impl CallEnd {
     }
 }
 
-/// The hooks for the end of one call. Each runs once: with the end it is told, or as abandoned when this is dropped.
+/// The hooks for the end of one call. Each runs once: with the end it is told, or as abandoned when this is dropped. One
+/// that panics makes the end UNKNOWN for those that follow (wire-rules E1).
 #[derive(Default)]
 pub struct EndHooks {
     hooks: Vec<Hook>,
@@ -87,7 +89,12 @@ impl EndHooks {
 
     fn tell(&mut self, mut end: CallEnd) -> Result<MetadataMap, Status> {
         for hook in std::mem::take(&mut self.hooks).into_iter().rev() {
-            hook(&mut end);
+            // One that panics fails its call and keeps none of the others from being told; nor may it unwind out of the
+            // destructor that this may be called from, which would end the process.
+            if survive(|| hook(&mut end)).is_none() {
+                let status = Status::unknown("a hook of an interceptor panicked");
+                drop_quietly(std::mem::replace(&mut end.result, Err(status)));
+            }
         }
         end.result
     }

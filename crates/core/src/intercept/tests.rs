@@ -116,6 +116,29 @@ fn hooks_of_a_call_that_nobody_ended_hear_that_it_was_given_up() {
 }
 
 // wire-rules Z3: what the codec announces is the length, and nothing is encoded for it.
+// wire-rules E1
+#[test]
+fn a_hook_that_panics_makes_the_end_unknown_and_the_others_hear_it() {
+    for is_given_up in [false, true] {
+        let log = Log::default();
+        let mut call = call();
+        let lines = Arc::clone(&log);
+        call.on_end(move |end| lines.lock().unwrap().push(format!("outer {:?}", end.code())));
+        call.on_end(|_| panic!("secret"));
+        let lines = Arc::clone(&log);
+        call.on_end(move |end| lines.lock().unwrap().push(format!("inner {:?}", end.code())));
+        let mut parts = call.into_parts();
+        if is_given_up {
+            drop(parts);
+        } else {
+            let status = parts.end_hooks.run(Ok(MetadataMap::new())).unwrap_err();
+            assert!(status.code() == Code::Unknown && !status.message().contains("secret"), "{status}");
+        }
+        let first = if is_given_up { "inner Cancelled" } else { "inner Ok" };
+        assert_eq!(taken(&log), [first, "outer Unknown"]);
+    }
+}
+
 #[test]
 fn a_message_is_known_by_its_type_and_its_encoded_length() {
     let bytes = Bytes::from(vec![0; 20_000]);

@@ -48,29 +48,11 @@ impl FrameBuf {
         limit: usize,
         packing: Option<Packing<'_>>,
     ) -> Result<(), EncodeError> {
-        let (bytes, links) = (self.bytes.len(), self.links.len());
-        let mut target = OneMessage { buf: self, limit, announced: None, packing, staged: None };
-        let outcome = format::encode::<C, T, _>(value, transcode, &mut target).and_then(|()| target.finish());
-        let written = |buf: &Self, announced: usize| {
-            let linked: usize = buf.links.range(links..).map(|(_, piece)| piece.len()).sum();
-            let written = buf.bytes.len() - bytes + linked - PREFIX_LEN;
-            if written == announced {
-                Ok(linked)
-            } else {
-                Err(EncodeError::size_mismatch(announced, written))
-            }
-        };
-        match outcome.and_then(|announced| written(self, announced)) {
-            Ok(linked) => {
-                self.linked += linked;
-                Ok(())
-            }
-            Err(error) => {
-                self.bytes.truncate(bytes);
-                self.links.truncate(links);
-                Err(error)
-            }
-        }
+        let before = (self.bytes.len(), self.links.len());
+        let mut target =
+            OneMessage { buf: self, before, limit, announced: None, packing, staged: None, is_whole: false };
+        format::encode::<C, T, _>(value, transcode, &mut target)?;
+        target.finish()
     }
 
     /// Bytes held, prefixes and links included.
@@ -109,26 +91,50 @@ impl FrameBuf {
     }
 }
 
-/// Writes one message into a [`FrameBuf`].
+/// Writes one message into a [`FrameBuf`]. What a codec began and did not finish is taken back, be it that it failed or
+/// that it panicked.
 struct OneMessage<'a> {
     buf: &'a mut FrameBuf,
+    /// Bytes and links that were there before.
+    before: (usize, usize),
     limit: usize,
     /// What the codec asked for.
     announced: Option<usize>,
     packing: Option<Packing<'a>>,
     /// The message, if it is to be compressed.
     staged: Option<Staged>,
+    is_whole: bool,
 }
 
 impl OneMessage<'_> {
-    /// Bytes that have to be in the buffer behind the prefix.
-    fn finish(self) -> Result<usize, EncodeError> {
-        let announced = self.announced.ok_or_else(|| EncodeError::codec("the codec asked for no room"))?;
-        let (Some(staged), Some(packing)) = (self.staged, self.packing) else { return Ok(announced) };
-        let packed = staged.pack(packing)?;
-        let len = packed.wire_len() - PREFIX_LEN;
-        packed.write_to(&mut self.buf.bytes, &mut self.buf.links);
-        Ok(len)
+    /// The codec is done.
+    fn finish(mut self) -> Result<(), EncodeError> {
+        let mut announced =
+            self.announced.ok_or_else(|| EncodeError::codec("the codec asked for no room"))?;
+        if let (Some(staged), Some(packing)) = (self.staged.take(), self.packing) {
+            let packed = staged.pack(packing)?;
+            announced = packed.wire_len() - PREFIX_LEN;
+            packed.write_to(&mut self.buf.bytes, &mut self.buf.links);
+        }
+        let (bytes, links) = self.before;
+        let linked: usize = self.buf.links.range(links..).map(|(_, piece)| piece.len()).sum();
+        let written = self.buf.bytes.len() - bytes + linked - PREFIX_LEN;
+        if written != announced {
+            return Err(EncodeError::size_mismatch(announced, written));
+        }
+        self.buf.linked += linked;
+        self.is_whole = true;
+        Ok(())
+    }
+}
+
+impl Drop for OneMessage<'_> {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            let (bytes, links) = self.before;
+            self.buf.bytes.truncate(bytes);
+            self.buf.links.truncate(links);
+        }
     }
 }
 
@@ -176,6 +182,8 @@ mod tests {
         Twice,
         Silent,
         Broken,
+        /// Panics half-way.
+        Panic,
     }
 
     impl Codec<Lie> for Liar {
@@ -193,6 +201,12 @@ mod tests {
                 Lie::Broken => {
                     target.begin(3)?.put_slice(b"ab");
                     return Err(EncodeError::codec("gave up"));
+                }
+                Lie::Panic => {
+                    let mut buf = target.begin(3 * LINK_THRESHOLD)?;
+                    buf.put_slice(b"ab");
+                    buf.put_shared(Bytes::from(vec![1; LINK_THRESHOLD]));
+                    panic!("half-way");
                 }
             }
             Ok(())
@@ -260,6 +274,8 @@ mod tests {
             }
             assert_eq!(wire(&buf), before);
         }
+        assert!(crate::survive(|| buf.encode::<Liar, _>(&Lie::Panic, usize::MAX)).is_none());
+        assert_eq!(wire(&buf), before);
         buf.encode::<Liar, _>(&Lie::Size(9_000, 9_000), usize::MAX).unwrap();
         assert_eq!(buf.len(), before.len() + 5 + 9_000);
     }

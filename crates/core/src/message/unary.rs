@@ -79,6 +79,11 @@ impl UnaryBody {
         self.fault = None;
     }
 
+    /// Whether not a byte has come.
+    pub fn is_empty(&self) -> bool {
+        self.fault.is_none() && self.deframer.unread().is_empty()
+    }
+
     /// How the message may be compressed, for those who learn it after the fact. No byte must have come before.
     pub fn set_encoding(&mut self, encoding: Encoding) {
         self.deframer.set_encoding(encoding);

@@ -1,6 +1,6 @@
 //! Settings of a server's calls.
 
-use peregrine_core::Interceptor;
+use peregrine_core::{Code, Interceptor};
 
 use super::Server;
 use crate::method_config::MethodConfig;
@@ -13,6 +13,15 @@ impl Server {
     #[must_use]
     pub fn stream_batch_size(mut self, bytes: usize) -> Self {
         self.options.stream_batch_size = bytes.max(1);
+        self
+    }
+
+    /// Whether a unary or server-streaming call that comes without its request message ends INVALID_ARGUMENT, as
+    /// pekko-grpc has it, and not UNIMPLEMENTED, as the gRPC texts do (wire-rules 47). More than one message is
+    /// UNIMPLEMENTED either way. Default false.
+    #[must_use]
+    pub fn missing_message_is_invalid_argument(mut self, is_invalid: bool) -> Self {
+        self.options.missing_message = if is_invalid { Code::InvalidArgument } else { Code::Unimplemented };
         self
     }
 

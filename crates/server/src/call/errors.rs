@@ -1,10 +1,9 @@
 //! The user's say in what a handler's error becomes (wire-rules E2).
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use peregrine_core::Status;
+use peregrine_core::{Status, drop_quietly, survive};
 
 /// Looks at the status of a failed handler and gives another one in its place, or none.
 #[derive(Clone)]
@@ -20,11 +19,13 @@ impl ErrorMapper {
     /// What a call ends with whose handler returned `status`. A mapper that panics is the server's fault, and its
     /// words stay here (E1, E2).
     fn map(&self, status: Status) -> Status {
-        match catch_unwind(AssertUnwindSafe(|| (self.0)(&status))) {
-            Ok(Some(mapped)) => mapped,
-            Ok(None) => status,
-            Err(_panic) => Status::internal("the server's error mapper panicked"),
-        }
+        let mapped = match survive(|| (self.0)(&status)) {
+            Some(Some(mapped)) => mapped,
+            Some(None) => return status,
+            None => Status::internal("the server's error mapper panicked"),
+        };
+        drop_quietly(status);
+        mapped
     }
 }
 

@@ -83,6 +83,7 @@ impl RequestHead {
 #[derive(Debug, Default)]
 struct Collected<'a> {
     content_type: Option<&'a [u8]>,
+    repeated_content_type: bool,
     encoding: Option<&'a [u8]>,
     repeated_encoding: bool,
     /// What the client accepts, if it says so.
@@ -112,15 +113,17 @@ impl<'a> Collected<'a> {
     /// True when the field is the protocol's own and not the user's.
     fn take(&mut self, name: &'a [u8], value: &'a [u8]) -> bool {
         match name {
-            b"content-type" => self.content_type = Some(value),
-            b"grpc-encoding" => self.repeated_encoding = self.encoding.replace(value).is_some(),
+            b"content-type" => self.repeated_content_type |= self.content_type.replace(value).is_some(),
+            b"grpc-encoding" => self.repeated_encoding |= self.encoding.replace(value).is_some(),
             // wire-rules 18, N4: repeated fields are one list.
             b"grpc-accept-encoding" => {
                 self.accepts = Some(self.accepts.unwrap_or_default().union(EncodingSet::from_wire(value)));
             }
             b"grpc-timeout" => {
-                self.timeout =
-                    Some(parse_timeout(value).map_err(|error| Status::internal(error.to_string())));
+                let read = parse_timeout(value).map_err(|error| Status::internal(error.to_string()));
+                // Which of two counts must not depend on their order (wire-rules N3).
+                let repeated = || Err(Status::internal("malformed grpc-timeout: there is more than one"));
+                self.timeout = Some(if self.timeout.is_some() { repeated() } else { read });
             }
             // The engine lets one `host` through, which `:authority` outranks (wire-rules 11).
             // [9113-8.3.1-1]
@@ -145,6 +148,13 @@ fn check(
         return Err(Refusal::new(
             405,
             Status::internal(format!("gRPC calls are POST requests, not {}", lossy(head.method()))),
+        ));
+    }
+    if collected.repeated_content_type {
+        // As one list they are no type (wire-rules N2, N3).
+        return Err(Refusal::new(
+            415,
+            Status::invalid_argument("the request has more than one content type"),
         ));
     }
     let format = check_content_type(collected.content_type, router)?;

@@ -255,8 +255,15 @@ impl WireTarget<'_> {
                 Ok(()) | Err(StreamError::Gone) => Ok(()),
                 Err(error) => Err(Status::internal(format!("message not sent: {error}"))),
             },
-            None => Ok(()),
+            None if self.connection.is_none() => Ok(()),
+            // wire-rules Z3
+            None => Err(EncodeError::codec("the codec asked for no room").into()),
         }
+    }
+
+    /// Whether no message was begun.
+    fn is_untouched(&self) -> bool {
+        self.write.is_none() && self.staged.is_none()
     }
 
     #[cold]
@@ -278,9 +285,13 @@ impl EncodeTarget for WireTarget<'_> {
         }
         if let Some(packing) = self.packing
             && packing.wants(len)
-            && self.connection.is_some()
+            && self.is_untouched()
         {
             return Ok(self.staged.insert(Staged::new(len)).buffer());
+        }
+        if !self.is_untouched() {
+            // wire-rules Z3
+            return Err(EncodeError::codec("the codec asked for room twice"));
         }
         let Some(connection) = self.connection.take() else { return Err(EncodeError::closed()) };
         let write = connection.write_data(self.key, PREFIX_LEN + len).map_err(|_| EncodeError::closed())?;

@@ -201,8 +201,17 @@ impl Serving {
         }
         match single_message(body, call.encoding, call.max_receive) {
             Ok(message) => self.start(call, message, None),
+            Err(_missing) if body.is_empty() => self.finish_without_message(call),
             Err(status) => self.finish(call, &Err(status)),
         }
+    }
+
+    /// Ends a call that has one request message, and came without it.
+    #[cold]
+    pub(super) fn finish_without_message(&mut self, call: Call) {
+        let text = "the request ended without the one message that this kind of call has";
+        let status = Status::new(self.shared.options.missing_message, text);
+        self.finish(call, &Err(status));
     }
 
     /// The body came in several pieces and is complete.
@@ -214,6 +223,9 @@ impl Serving {
         };
         if self.wire().connection.is_congested() {
             return self.put_off(call, Some(body), None);
+        }
+        if body.is_empty() {
+            return self.finish_without_message(call);
         }
         match body.finish() {
             Ok(message) => self.start(call, message, None),

@@ -1,9 +1,7 @@
 //! What an observer hears of a connection. Nothing is gathered without one.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use peregrine_core::observe::{ConnectionEvent, EndedBy, LimitHit, Side};
-use peregrine_core::{Observe, PeerAddr};
+use peregrine_core::{Observe, PeerAddr, survive};
 use peregrine_http2::ErrorCode;
 use peregrine_transport::driver::{Closed, Refusals};
 
@@ -98,7 +96,7 @@ impl Shared {
     /// The observer is the user's code: its panic must not take the connection along.
     fn tell(&self, tell: impl FnOnce(&dyn Observe)) {
         if let Some(observer) = &self.options.observer {
-            let _panic = catch_unwind(AssertUnwindSafe(|| tell(&**observer)));
+            let _panicked = survive(|| tell(&**observer));
         }
     }
 }

@@ -62,6 +62,9 @@ impl Serving {
             let Some(key) = self.put_off.pop_front() else { return };
             let Some(mut call) = self.take_call(key) else { continue };
             match std::mem::replace(&mut call.state, CallState::Draining) {
+                CallState::PutOff { body: Some(body), .. } if body.is_empty() => {
+                    self.finish_without_message(call);
+                }
                 CallState::PutOff { body: Some(mut body), .. } => match body.finish() {
                     Ok(message) => self.start(call, message, None),
                     Err(status) => self.finish(call, &Err(status)),

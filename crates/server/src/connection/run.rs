@@ -1,13 +1,12 @@
 //! Running calls: in place first, parked when they are not ready, spawned when their method is known to be slow.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use peregrine_core::call::SharedInbox;
 use peregrine_core::stream::take_flush_request;
-use peregrine_core::{Payload, Status};
+use peregrine_core::{Payload, Status, drop_quietly, survive};
 
 use super::Serving;
 use super::call::{Call, CallState, Slot, panicked};
@@ -40,13 +39,13 @@ impl Serving {
             extra: None,
         };
         // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
-        match catch_unwind(AssertUnwindSafe(|| slot.as_mut().start(incoming))) {
-            Ok(Ok(())) => {}
-            Ok(Err(status)) => {
+        match survive(|| slot.as_mut().start(incoming)) {
+            Some(Ok(())) => {}
+            Some(Err(status)) => {
                 self.slots.give_back(call.method, slot);
-                return self.finish(call, &Err(status));
+                return self.end(call, Err(status));
             }
-            Err(_panic) => return self.finish(call, &Err(panicked())),
+            None => return self.finish(call, &Err(panicked())),
         }
         let spawn = match shared.options.execution {
             Execution::Inline => false,
@@ -68,7 +67,7 @@ impl Serving {
         let port = Port::new(Target::Wire(wire), call.key, std::mem::take(&mut call.reply), call.head_sent);
         let (port, polled) = with_port(port, || {
             let mut cx = Context::from_waker(&waker.1);
-            catch_unwind(AssertUnwindSafe(|| slot.as_mut().poll(&mut cx)))
+            survive(|| slot.as_mut().poll(&mut cx))
         });
         self.flush_requested |= take_flush_request();
         call.head_sent = port.head_sent;
@@ -85,19 +84,19 @@ impl Serving {
             self.return_credit(call.key, inbox);
         }
         match polled {
-            Ok(Poll::Pending) => {
+            Some(Poll::Pending) => {
                 let batch_size = self.shared.options.stream_batch_size;
                 self.writes_first |=
                     self.flush_requested || self.wire().connection.output_len() >= batch_size;
                 call.state = CallState::Parked { slot, inbox };
                 self.insert_call(call);
             }
-            Ok(Poll::Ready(result)) => {
+            Some(Poll::Ready(result)) => {
                 self.retire(&call, slot);
                 let result = result.map_err(|status| self.settled(call.method, status));
-                self.finish(call, &result);
+                self.end(call, result);
             }
-            Err(_panic) => {
+            None => {
                 drop_quietly(slot);
                 self.finish(call, &Err(panicked()));
             }
@@ -143,7 +142,8 @@ impl Serving {
     /// Takes a part of a spawned call's reply.
     pub(super) fn on_reply(&mut self, reply: Reply) {
         let key = reply.key;
-        let Some(call) = self.call_mut(key) else { return };
+        // A call that is gone leaves a reply behind, and what a handler's error holds with it.
+        let Some(call) = self.call_mut(key) else { return drop_quietly(reply) };
         match reply.part {
             Part::Head(metadata, reply_head) => {
                 call.head_sent = true;
@@ -169,9 +169,18 @@ impl Serving {
                 if let Some(mut call) = self.take_call(key) {
                     call.head_sent = head_sent;
                     let result = result.map_err(|status| self.settled(call.method, status));
-                    self.finish(call, &result);
+                    self.end(call, result);
                 }
             }
+        }
+    }
+
+    /// Ends a call with what its handler returned. The cause that an error holds is the handler's own, destructor
+    /// included (wire-rules E1).
+    fn end(&mut self, call: Call, result: CallResult) {
+        self.finish(call, &result);
+        if let Err(status) = result {
+            drop_quietly(status);
         }
     }
 
@@ -207,8 +216,9 @@ impl Serving {
     /// The future has ended: the slot is free for the next call.
     fn retire(&mut self, call: &Call, mut slot: Slot) {
         // A future's destructor is the handler's code too.
-        if catch_unwind(AssertUnwindSafe(|| slot.as_mut().clear())).is_ok() {
-            self.slots.give_back(call.method, slot);
+        match survive(|| slot.as_mut().clear()) {
+            Some(()) => self.slots.give_back(call.method, slot),
+            None => drop_quietly(slot),
         }
     }
 
@@ -227,9 +237,4 @@ impl Serving {
         (self.shared.options.execution == Execution::Auto && self.polls.is_multiple_of(TIMED_EVERY))
             .then(Instant::now)
     }
-}
-
-/// Drops a slot whose future may panic in its destructor.
-fn drop_quietly(slot: Slot) {
-    let _panic = catch_unwind(AssertUnwindSafe(|| drop(slot)));
 }

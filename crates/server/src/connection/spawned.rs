@@ -1,12 +1,12 @@
 //! A call in a task of its own: same slot, same code, another port.
 
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use peregrine_core::stream::take_flush_request;
+use peregrine_core::survive;
 
 use super::Shared;
 use super::call::{Call, Slot, panicked};
@@ -53,8 +53,7 @@ impl Spawned {
         let timed = (!self.polled).then(Instant::now);
         self.polled = true;
         let slot = &mut self.slot;
-        let (mut port, polled) =
-            with_port(port, || catch_unwind(AssertUnwindSafe(|| slot.as_mut().poll(cx))));
+        let (mut port, polled) = with_port(port, || survive(|| slot.as_mut().poll(cx)));
         // Whatever a poll leaves is handed over below.
         let _flushed = take_flush_request();
         if let Some(begun) = timed {
@@ -62,9 +61,9 @@ impl Spawned {
             self.shared.router.poll_time(self.method).record(nanos);
         }
         let result = match polled {
-            Ok(Poll::Pending) => None,
-            Ok(Poll::Ready(result)) => Some(result),
-            Err(_panic) => Some(Err(panicked())),
+            Some(Poll::Pending) => None,
+            Some(Poll::Ready(result)) => Some(result),
+            None => Some(Err(panicked())),
         };
         let ended = result.is_some();
         if ended {

@@ -173,6 +173,41 @@ fn a_request_that_is_headers_alone_has_no_message() {
     });
 }
 
+// wire-rules 47 as settled, and the table "Malformed bodies"
+#[test]
+fn one_option_makes_a_missing_message_an_invalid_argument_and_nothing_else() {
+    in_each_mode(async |stage: Stage| {
+        for (is_invalid, expected) in [(true, code::INVALID_ARGUMENT), (false, code::UNIMPLEMENTED)] {
+            let served = serve(stage.server().missing_message_is_invalid_argument(is_invalid));
+            let mut peer = served.peer().await;
+            for path in [UNARY, SERVER_STREAM] {
+                for sending in SENDINGS {
+                    for pieces in [&[b"" as &[u8]][..], &[b"", b""]] {
+                        let got = outcome(&stage, &mut peer, path, pieces, sending).await;
+                        assert_eq!(got, (expected, 0, vec![]), "{path}, {} in {pieces:?}", sending.0);
+                    }
+                }
+                let alone = peer.request(path, &[], b"", true).await;
+                assert_eq!(peer.reply(alone).await.code(), expected, "{path}");
+                let by_trailers = peer.request(path, &[], b"", false).await;
+                peer.headers(by_trailers, &[("x-trailer", "ends it")], true).await;
+                assert_eq!(peer.reply(by_trailers).await.code(), expected, "{path}");
+                let others = [
+                    (vec![0; 4], code::INTERNAL),
+                    (prefixed(0, 5, b"hell"), code::INTERNAL),
+                    ([message(b"a"), message(b"b")].concat(), code::UNIMPLEMENTED),
+                    (message(b""), code::OK),
+                ];
+                for (body, expected) in others {
+                    let got = outcome(&stage, &mut peer, path, &[&body], SENDINGS[0]).await;
+                    assert_eq!(got.0, expected, "{path}, {body:?}");
+                }
+            }
+            served.finish([peer]).await;
+        }
+    });
+}
+
 // wire-rules M2, and the frames themselves in pieces
 #[test]
 fn it_does_not_matter_how_the_connections_bytes_arrive() {

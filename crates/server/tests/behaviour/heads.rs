@@ -180,6 +180,38 @@ fn a_repeated_request_encoding_is_refused() {
     });
 }
 
+// wire-rules N2, N3, N5: which of two fields counts must not depend on their order, so neither does.
+#[test]
+fn repeated_fields_that_say_one_thing_are_refused_in_any_order() {
+    let rows: [(&str, [&str; 2], (u16, u32)); 6] = [
+        ("content-type", ["application/grpc", "text/plain"], (415, code::INVALID_ARGUMENT)),
+        ("content-type", ["application/grpc", "application/grpc"], (415, code::INVALID_ARGUMENT)),
+        ("content-type", ["application/grpc+foo", "application/grpc"], (415, code::INVALID_ARGUMENT)),
+        ("grpc-timeout", ["1S", "100m"], (400, code::INTERNAL)),
+        ("grpc-timeout", ["1S", "soon"], (400, code::INTERNAL)),
+        ("grpc-encoding", ["gzip", "lzw"], (200, code::INTERNAL)),
+    ];
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for (name, [one, two], expected) in rows {
+            for values in [vec![one, two], vec![two, one], vec![one, two, one]] {
+                let mut fields = request_head(UNARY);
+                fields.retain(|(other, _)| other != name);
+                let repeated =
+                    values.iter().map(|value| (name.to_owned(), Bytes::copy_from_slice(value.as_bytes())));
+                fields.extend(repeated);
+                let stream = peer.open();
+                peer.headers(stream, &fields, false).await;
+                peer.data(stream, &message(b"hello"), true).await;
+                let reply = peer.reply(stream).await;
+                assert_eq!((reply.http_status(), reply.code()), expected, "{name}: {values:?}");
+            }
+        }
+        assert_eq!(stage.counts().started, 0);
+        served.finish([peer]).await;
+    });
+}
+
 // wire-rules 18, N4, 36
 #[test]
 fn no_list_of_accepted_encodings_is_an_error_and_none_changes_the_reply() {

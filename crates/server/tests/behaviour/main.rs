@@ -14,6 +14,7 @@ mod errors;
 mod feed;
 mod formats;
 mod heads;
+mod hostile_code;
 mod interceptors;
 mod life;
 mod limits;
