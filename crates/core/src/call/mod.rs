@@ -36,7 +36,7 @@ pub use crate::call::method::{
     InvalidMethodPath, MethodDescriptor, MethodPath, ServiceDescriptor, split_path,
 };
 pub use crate::call::options::CallOptions;
-pub use crate::call::peer::PeerAddr;
+pub use crate::call::peer::{Peer, PeerAddr};
 pub use crate::call::request::{IntoRequest, IntoStreamingRequest, Request};
 pub use crate::call::response::Response;
 pub use crate::call::streaming::{DecodeFn, Streaming};

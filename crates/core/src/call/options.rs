@@ -26,6 +26,16 @@ pub struct CallOptions {
 
 impl CallOptions {
     /// Nothing is set.
+    pub(crate) const UNSET: Self = Self {
+        timeout: None,
+        wait_for_ready: None,
+        max_response_size: None,
+        max_request_size: None,
+        format: None,
+        compression: None,
+    };
+
+    /// Nothing is set.
     pub fn new() -> Self {
         Self::default()
     }

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::call::PeerIdentity;
+
 /// Address of a peer; cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -16,6 +18,15 @@ pub enum PeerAddr {
     Tcp(SocketAddr),
     /// A unix socket; clients of one usually have no path.
     Unix(Option<Arc<Path>>),
+}
+
+/// Who is at the other end of a connection, as a server knows it; shared by the requests that come over it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Peer {
+    /// Where it is.
+    pub addr: PeerAddr,
+    /// What its certificate says, over mutual TLS.
+    pub identity: Option<Arc<PeerIdentity>>,
 }
 
 impl PeerAddr {

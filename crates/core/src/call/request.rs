@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use futures_core::Stream;
 
 use crate::call::{
-    CallContext, CallCredentials, CallOptions, Cancellation, Cancelled, CredentialSet, Extensions, PeerAddr,
-    PeerIdentity,
+    CallContext, CallCredentials, CallOptions, Cancellation, Cancelled, CredentialSet, Extensions, Peer,
+    PeerAddr, PeerIdentity,
 };
 use crate::compression::Compression;
 use crate::format::Format;
@@ -22,13 +22,22 @@ use crate::metadata::{MetadataMap, SharedMetadata};
 pub struct Request<T> {
     message: T,
     metadata: SharedMetadata,
-    extensions: Extensions,
     context: CallContext,
-    peer: PeerAddr,
-    /// Only over mutual TLS.
-    peer_identity: Option<Arc<PeerIdentity>>,
+    peer: Option<Arc<Peer>>,
+    /// What most requests do without. A request is moved several times on its way to its handler.
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Debug, Default)]
+struct Rare {
+    extensions: Extensions,
     options: CallOptions,
     compressed: bool,
+}
+
+impl Rare {
+    const NONE: &'static Self =
+        &Self { extensions: Extensions::new(), options: CallOptions::UNSET, compressed: false };
 }
 
 /// What can be sent as the one request message of a call.
@@ -52,24 +61,31 @@ impl<T> Request<T> {
         Self {
             message,
             metadata: SharedMetadata::new(),
-            extensions: Extensions::new(),
             context: CallContext::default(),
-            peer: PeerAddr::Unknown,
-            peer_identity: None,
-            options: CallOptions::default(),
-            compressed: false,
+            peer: None,
+            rare: None,
         }
+    }
+
+    fn rare(&self) -> &Rare {
+        self.rare.as_deref().unwrap_or(Rare::NONE)
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     /// On a server, for a request of one message: whether the client sent it compressed (wire-rules 31). Of a stream,
     /// each message is asked about: [`Streaming::was_compressed`](crate::Streaming::was_compressed).
     pub fn was_compressed(&self) -> bool {
-        self.compressed
+        self.rare().compressed
     }
 
     /// Sets [`was_compressed`](Self::was_compressed); done by the server.
     pub fn set_compressed(&mut self, compressed: bool) {
-        self.compressed = compressed;
+        if compressed || self.rare.is_some() {
+            self.rare_mut().compressed = compressed;
+        }
     }
 
     /// The message, dropping the rest.
@@ -79,7 +95,8 @@ impl<T> Request<T> {
 
     /// Message, metadata and extensions.
     pub fn into_parts(self) -> (T, MetadataMap, Extensions) {
-        (self.message, self.metadata.into_own(), self.extensions)
+        let extensions = self.rare.map_or_else(Extensions::new, |rare| rare.extensions);
+        (self.message, self.metadata.into_own(), extensions)
     }
 
     /// The message.
@@ -110,12 +127,12 @@ impl<T> Request<T> {
 
     /// Values by type that stay inside the process.
     pub fn extensions(&self) -> &Extensions {
-        &self.extensions
+        &self.rare().extensions
     }
 
     /// Values by type, to change.
     pub fn extensions_mut(&mut self) -> &mut Extensions {
-        &mut self.extensions
+        &mut self.rare_mut().extensions
     }
 
     /// When the call is over. On a server: from the caller's timeout, `None`
@@ -171,62 +188,61 @@ impl<T> Request<T> {
     /// TLS only (wire-rules 94).
     #[must_use]
     pub fn credentials(mut self, credentials: impl CallCredentials) -> Self {
-        let mut set = self.extensions.remove::<CredentialSet>().unwrap_or_default();
+        let extensions = self.extensions_mut();
+        let mut set = extensions.remove::<CredentialSet>().unwrap_or_default();
         set.push(credentials);
-        self.extensions.insert(set);
+        extensions.insert(set);
         self
     }
 
     /// Whether the call is bound to another one, or carries values by type, credentials among them: what the short
     /// way of a client does not look at.
     pub fn is_accompanied(&self) -> bool {
-        !self.extensions.is_empty() || self.context.cancellation.is_set()
+        !self.extensions().is_empty() || self.context.cancellation.is_set()
     }
 
     pub(crate) fn take_carried(&mut self) -> (SharedMetadata, Extensions) {
-        (std::mem::take(&mut self.metadata), std::mem::take(&mut self.extensions))
+        let extensions = self.rare.as_deref_mut().map(|rare| std::mem::take(&mut rare.extensions));
+        (std::mem::take(&mut self.metadata), extensions.unwrap_or_default())
     }
 
     pub(crate) fn restore_carried(&mut self, metadata: SharedMetadata, extensions: Extensions) {
         self.metadata = metadata;
-        self.extensions = extensions;
+        if !extensions.is_empty() || self.rare.is_some() {
+            self.rare_mut().extensions = extensions;
+        }
     }
 
     /// On a server: who called.
     pub fn peer(&self) -> &PeerAddr {
-        &self.peer
+        self.peer.as_ref().map_or(&PeerAddr::Unknown, |peer| &peer.addr)
     }
 
-    /// Sets the peer; done by the server.
-    pub fn set_peer(&mut self, peer: PeerAddr) {
-        self.peer = peer;
+    /// Sets the peer, which all requests of a connection share; done by the server.
+    pub fn set_peer(&mut self, peer: Arc<Peer>) {
+        self.peer = Some(peer);
     }
 
     /// On a server: who called, as the certificate says that the caller has proven its own. `None` unless the server
     /// asks for certificates (`ServerTls::client_ca_pem`), and for callers that showed none where that is allowed.
     pub fn peer_identity(&self) -> Option<&PeerIdentity> {
-        self.peer_identity.as_deref()
-    }
-
-    /// Sets the identity of the peer; done by the server.
-    pub fn set_peer_identity(&mut self, identity: Option<Arc<PeerIdentity>>) {
-        self.peer_identity = identity;
+        self.peer.as_ref()?.identity.as_deref()
     }
 
     /// The options of the call.
     pub fn options(&self) -> &CallOptions {
-        &self.options
+        &self.rare().options
     }
 
     /// The options, to change.
     pub fn options_mut(&mut self) -> &mut CallOptions {
-        &mut self.options
+        &mut self.rare_mut().options
     }
 
     /// Limits the time of the whole call, counted from when it is made.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.options.timeout = Some(timeout);
+        self.options_mut().timeout = Some(timeout);
         self
     }
 
@@ -234,7 +250,7 @@ impl<T> Request<T> {
     /// (wire-rules 96).
     #[must_use]
     pub fn wait_for_ready(mut self) -> Self {
-        self.options.wait_for_ready = Some(true);
+        self.options_mut().wait_for_ready = Some(true);
         self
     }
 
@@ -242,28 +258,28 @@ impl<T> Request<T> {
     /// [`Compression`], which may also be [off](Compression::off) where the channel compresses.
     #[must_use]
     pub fn compress(mut self, compression: impl Into<Compression>) -> Self {
-        self.options.compression = Some(compression.into());
+        self.options_mut().compression = Some(compression.into());
         self
     }
 
     /// Limits a response message to `bytes` bytes.
     #[must_use]
     pub fn max_response_size(mut self, bytes: usize) -> Self {
-        self.options.max_response_size = Some(bytes);
+        self.options_mut().max_response_size = Some(bytes);
         self
     }
 
     /// Limits a request message to `bytes` bytes.
     #[must_use]
     pub fn max_request_size(mut self, bytes: usize) -> Self {
-        self.options.max_request_size = Some(bytes);
+        self.options_mut().max_request_size = Some(bytes);
         self
     }
 
     /// Chooses how the call's messages look on the wire, one of the formats that the channel was given.
     #[must_use]
     pub fn format(mut self, format: Format) -> Self {
-        self.options.format = Some(format);
+        self.options_mut().format = Some(format);
         self
     }
 
@@ -272,12 +288,9 @@ impl<T> Request<T> {
         Request {
             message: f(self.message),
             metadata: self.metadata,
-            extensions: self.extensions,
             context: self.context,
             peer: self.peer,
-            peer_identity: self.peer_identity,
-            options: self.options,
-            compressed: self.compressed,
+            rare: self.rare,
         }
     }
 }
@@ -419,7 +432,7 @@ mod tests {
         request.metadata_mut().insert("k", "v").unwrap();
         request.extensions_mut().insert("kept");
         request.set_deadline(Some(deadline));
-        request.set_peer(PeerAddr::Unix(None));
+        request.set_peer(Arc::new(Peer { addr: PeerAddr::Unix(None), identity: None }));
         let request = request.map(|n| n.to_string());
         assert_eq!(request.get_ref(), "1");
         assert_eq!(request.metadata().get("k"), Some("v"));

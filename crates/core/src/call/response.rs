@@ -14,33 +14,46 @@ pub struct Response<T> {
     message: T,
     metadata: SharedMetadata,
     trailers: SharedMetadata,
+    /// What most responses do without. A response is moved several times on its way to its caller.
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Debug, Default)]
+struct Rare {
     extensions: Extensions,
     compressed: bool,
     compression: Option<Compression>,
 }
 
+impl Rare {
+    const NONE: &'static Self = &Self { extensions: Extensions::new(), compressed: false, compression: None };
+}
+
 impl<T> Response<T> {
     /// A response without metadata.
     pub fn new(message: T) -> Self {
-        Self {
-            message,
-            metadata: SharedMetadata::new(),
-            trailers: SharedMetadata::new(),
-            extensions: Extensions::new(),
-            compressed: false,
-            compression: None,
-        }
+        Self { message, metadata: SharedMetadata::new(), trailers: SharedMetadata::new(), rare: None }
+    }
+
+    fn rare(&self) -> &Rare {
+        self.rare.as_deref().unwrap_or(Rare::NONE)
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     /// On a client, for a response of one message: whether the server sent it compressed (wire-rules 31). Of a stream,
     /// each message is asked about: [`Streaming::was_compressed`](crate::Streaming::was_compressed).
     pub fn was_compressed(&self) -> bool {
-        self.compressed
+        self.rare().compressed
     }
 
     /// Sets [`was_compressed`](Self::was_compressed); done by the client.
     pub fn set_compressed(&mut self, compressed: bool) {
-        self.compressed = compressed;
+        if compressed || self.rare.is_some() {
+            self.rare_mut().compressed = compressed;
+        }
     }
 
     /// The message, dropping the rest.
@@ -50,7 +63,8 @@ impl<T> Response<T> {
 
     /// Message, initial metadata, trailing metadata and extensions.
     pub fn into_parts(self) -> (T, MetadataMap, MetadataMap, Extensions) {
-        (self.message, self.metadata.into_own(), self.trailers.into_own(), self.extensions)
+        let extensions = self.rare.map_or_else(Extensions::new, |rare| rare.extensions);
+        (self.message, self.metadata.into_own(), self.trailers.into_own(), extensions)
     }
 
     /// The message.
@@ -92,19 +106,19 @@ impl<T> Response<T> {
 
     /// Values by type that stay inside the process.
     pub fn extensions(&self) -> &Extensions {
-        &self.extensions
+        &self.rare().extensions
     }
 
     /// Values by type, to change.
     pub fn extensions_mut(&mut self) -> &mut Extensions {
-        &mut self.extensions
+        &mut self.rare_mut().extensions
     }
 
     /// On a server: compresses the response's messages so, whatever the server, the service or the method are set to,
     /// if the client accepts an encoding of it (wire-rules P2). See also [`uncompressed`](Self::uncompressed).
     #[must_use]
     pub fn compress(mut self, compression: impl Into<Compression>) -> Self {
-        self.compression = Some(compression.into());
+        self.rare_mut().compression = Some(compression.into());
         self
     }
 
@@ -117,7 +131,7 @@ impl<T> Response<T> {
 
     /// What was said of its compression.
     pub fn compression(&self) -> Option<&Compression> {
-        self.compression.as_ref()
+        self.rare().compression.as_ref()
     }
 
     /// The same response around another message.
@@ -126,9 +140,7 @@ impl<T> Response<T> {
             message: f(self.message),
             metadata: self.metadata,
             trailers: self.trailers,
-            extensions: self.extensions,
-            compressed: self.compressed,
-            compression: self.compression,
+            rare: self.rare,
         }
     }
 }

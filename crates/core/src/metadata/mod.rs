@@ -28,6 +28,13 @@ use crate::metadata::check::{BINARY_SUFFIX, check_binary_name, checked_text};
 /// printable ASCII. A name may occur more than once.
 #[derive(Clone, Default)]
 pub struct MetadataMap {
+    /// One word, since every request, response and result of a call has a map and most stay without entries.
+    store: Option<Box<Store>>,
+}
+
+/// The entries of a map that has, or had, some.
+#[derive(Clone, Default)]
+struct Store {
     /// Names and values of all entries, back to back in order. Names and text
     /// values are ASCII: whatever adds an entry has checked that.
     bytes: Vec<u8>,
@@ -62,27 +69,30 @@ pub struct Iter<'a> {
 impl MetadataMap {
     /// An empty map; allocates nothing.
     pub const fn new() -> Self {
-        Self { bytes: Vec::new(), spans: Vec::new() }
+        Self { store: None }
     }
 
     /// Room for `entries` entries with names and values of `bytes` bytes in all.
     pub fn with_capacity(entries: usize, bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes), spans: Vec::with_capacity(entries) }
+        let store = || Store { bytes: Vec::with_capacity(bytes), spans: Vec::with_capacity(entries) };
+        Self { store: (entries > 0 || bytes > 0).then(|| Box::new(store())) }
     }
 
     /// Number of entries.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.spans.len()
+        self.spans().len()
     }
 
     /// Entries, and bytes of names and values, that fit without growing.
     pub fn capacity(&self) -> (usize, usize) {
-        (self.spans.capacity(), self.bytes.capacity())
+        self.store.as_ref().map_or((0, 0), |store| (store.spans.capacity(), store.bytes.capacity()))
     }
 
     /// Whether there are no entries.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.spans().is_empty()
     }
 
     /// The first text value under `name`, which is compared without regard to case.
@@ -154,10 +164,11 @@ impl MetadataMap {
     /// Marks all entries under `name` as sensitive: never put in a compression
     /// table (RFC 7541 7.1.3), never shown by `Debug`. False if there are none.
     pub fn set_sensitive(&mut self, name: &str) -> bool {
+        let Some(Store { bytes, spans }) = self.store.as_deref_mut() else { return false };
         let mut found = false;
-        for index in 0..self.spans.len() {
-            if self.entry(index).0.eq_ignore_ascii_case(name.as_bytes()) {
-                self.spans[index].sensitive = true;
+        for span in spans {
+            if bytes[span.name_range()].eq_ignore_ascii_case(name.as_bytes()) {
+                span.sensitive = true;
                 found = true;
             }
         }
@@ -166,7 +177,7 @@ impl MetadataMap {
 
     /// Removes all entries under `name`; says how many there were.
     pub fn remove(&mut self, name: &str) -> usize {
-        let Self { bytes, spans } = self;
+        let Some(Store { bytes, spans }) = self.store.as_deref_mut() else { return 0 };
         let before = spans.len();
         // Entries behind a removed one move down, in order, so that no gap stays.
         let mut end = 0;
@@ -187,8 +198,10 @@ impl MetadataMap {
 
     /// Removes everything and keeps the storage.
     pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.spans.clear();
+        if let Some(Store { bytes, spans }) = self.store.as_deref_mut() {
+            bytes.clear();
+            spans.clear();
+        }
     }
 
     /// Adds all entries of `other` behind those of this map.
@@ -196,13 +209,16 @@ impl MetadataMap {
     /// # Errors
     /// [`InvalidMetadataReason::TooLarge`]; the map is unchanged then.
     pub fn extend_from(&mut self, other: &Self) -> Result<(), InvalidMetadata> {
-        let shift = self.bytes.len();
-        if u32::try_from(shift + other.bytes.len()).is_err() {
+        let shift = self.bytes().len();
+        if u32::try_from(shift + other.bytes().len()).is_err() {
             return Err(InvalidMetadata::new(b"", InvalidMetadataReason::TooLarge));
         }
-        self.bytes.extend_from_slice(&other.bytes);
-        let moved = |span: &Span| Span { start: span.start + shift as u32, ..*span };
-        self.spans.extend(other.spans.iter().map(moved));
+        if !other.is_empty() {
+            let Store { bytes, spans } = self.store_mut();
+            bytes.extend_from_slice(other.bytes());
+            let moved = |span: &Span| Span { start: span.start + shift as u32, ..*span };
+            spans.extend(other.spans().iter().map(moved));
+        }
         Ok(())
     }
 
@@ -213,8 +229,21 @@ impl MetadataMap {
 
     /// Name and value of an entry as they are stored.
     fn entry(&self, index: usize) -> (&[u8], &[u8]) {
-        let span = self.spans[index];
-        self.bytes[span.range()].split_at(span.name_len as usize)
+        let span = self.spans()[index];
+        self.bytes()[span.range()].split_at(span.name_len as usize)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.store.as_ref().map_or(&[], |store| &store.bytes)
+    }
+
+    #[inline]
+    fn spans(&self) -> &[Span] {
+        self.store.as_ref().map_or(&[], |store| &store.spans)
+    }
+
+    fn store_mut(&mut self) -> &mut Store {
+        self.store.get_or_insert_default()
     }
 
     /// Sets a checked name to a checked value.
@@ -227,14 +256,24 @@ impl MetadataMap {
     /// Appends an entry whose name and value are checked but for the name's case.
     fn push_entry(&mut self, name: &[u8], value: &[u8], sensitive: bool) -> Result<(), InvalidMetadata> {
         self.check_room(name, value)?;
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(name);
+        let store = self.store_mut();
+        let start = store.bytes.len();
+        store.bytes.extend_from_slice(name);
         // [9113-8.2-1]
-        self.bytes[start..].make_ascii_lowercase();
-        self.bytes.extend_from_slice(value);
-        self.close_entry(start, name.len(), sensitive)
+        store.bytes[start..].make_ascii_lowercase();
+        store.bytes.extend_from_slice(value);
+        store.close_entry(start, name.len(), sensitive)
     }
 
+    fn check_room(&self, name: &[u8], value: &[u8]) -> Result<(), InvalidMetadata> {
+        match u32::try_from(self.bytes().len() + name.len() + value.len()) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(InvalidMetadata::new(name, InvalidMetadataReason::TooLarge)),
+        }
+    }
+}
+
+impl Store {
     /// Makes an entry of all bytes from `start` on, or removes them.
     fn close_entry(&mut self, start: usize, name_len: usize, sensitive: bool) -> Result<(), InvalidMetadata> {
         let end = self.bytes.len();
@@ -247,13 +286,6 @@ impl MetadataMap {
         let value_len = (end - start - name_len) as u32;
         self.spans.push(Span { start: start as u32, name_len: name_len as u32, value_len, sensitive });
         Ok(())
-    }
-
-    fn check_room(&self, name: &[u8], value: &[u8]) -> Result<(), InvalidMetadata> {
-        match u32::try_from(self.bytes.len() + name.len() + value.len()) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(InvalidMetadata::new(name, InvalidMetadataReason::TooLarge)),
-        }
     }
 }
 
@@ -276,9 +308,9 @@ const SECRETS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "s
 impl PartialEq for MetadataMap {
     fn eq(&self, other: &Self) -> bool {
         // Without gaps, equal entries mean equal storage.
-        self.bytes == other.bytes
-            && self.spans.len() == other.spans.len()
-            && self.spans.iter().zip(&other.spans).all(|(ours, theirs)| {
+        self.bytes() == other.bytes()
+            && self.len() == other.len()
+            && self.spans().iter().zip(other.spans()).all(|(ours, theirs)| {
                 ours.range() == theirs.range()
                     && ours.name_len == theirs.name_len
                     && ours.sensitive == theirs.sensitive
@@ -292,7 +324,7 @@ impl fmt::Debug for MetadataMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
         for (index, (name, value)) in self.iter().enumerate() {
-            if self.spans[index].sensitive || SECRETS.contains(&name) {
+            if self.spans()[index].sensitive || SECRETS.contains(&name) {
                 map.entry(&name, &format_args!("(sensitive)"));
             } else {
                 map.entry(&name, &value);

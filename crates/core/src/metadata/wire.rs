@@ -92,13 +92,14 @@ impl MetadataMap {
     }
 
     fn push_base64(&mut self, name: &[u8], text: &[u8], sensitive: bool) -> Result<(), InvalidMetadata> {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(name);
-        if BASE64.decode_vec(text, &mut self.bytes).is_err() {
-            self.bytes.truncate(start);
+        let store = self.store_mut();
+        let start = store.bytes.len();
+        store.bytes.extend_from_slice(name);
+        if BASE64.decode_vec(text, &mut store.bytes).is_err() {
+            store.bytes.truncate(start);
             return Err(InvalidMetadata::new(name, InvalidMetadataReason::Base64));
         }
-        self.close_entry(start, name.len(), sensitive)
+        store.close_entry(start, name.len(), sensitive)
     }
 }
 
@@ -108,7 +109,7 @@ impl<'a> Iterator for WireFields<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         while self.index < self.map.len() {
             let (name, value) = self.map.entry(self.index);
-            let sensitive = self.map.spans[self.index].sensitive;
+            let sensitive = self.map.spans()[self.index].sensitive;
             self.index += 1;
             if is_reserved_on_send(name) {
                 continue;

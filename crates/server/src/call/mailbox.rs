@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use peregrine_core::call::InboxOwner;
-use peregrine_core::compression::Packing;
+use peregrine_core::compression::{Compression, Packing};
 use peregrine_core::message::FrameBuf;
 use peregrine_core::{Codec, MetadataMap, Status, Transcode};
 use peregrine_http2::StreamKey;
 
-use super::reply_head::ReplyHead;
+use super::port::Watch;
+use super::reply_head::{Reply, ReplyHead};
 use crate::service::CallResult;
 
 /// Encoded bytes that a spawned call may have on their way to the connection before its source waits.
@@ -33,13 +34,13 @@ pub(crate) struct Mailbox {
 struct State {
     /// Indices of parked calls to poll again, or whose inbox gave credit back.
     woken: Vec<u32>,
-    replies: Vec<Reply>,
+    parcels: Vec<Parcel>,
     driver: Option<Waker>,
 }
 
 /// A part of a spawned call's reply.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct Parcel {
     pub(crate) key: StreamKey,
     pub(crate) part: Part,
 }
@@ -64,7 +65,7 @@ pub(crate) enum Part {
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub(crate) woken: Vec<u32>,
-    pub(crate) replies: Vec<Reply>,
+    pub(crate) parcels: Vec<Parcel>,
 }
 
 impl Mailbox {
@@ -72,7 +73,7 @@ impl Mailbox {
     pub(crate) fn take(&self, mail: &mut Mail, cx: &Context<'_>) {
         let mut state = self.lock();
         mem::swap(&mut state.woken, &mut mail.woken);
-        mem::swap(&mut state.replies, &mut mail.replies);
+        mem::swap(&mut state.parcels, &mut mail.parcels);
         match &mut state.driver {
             Some(driver) => driver.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
@@ -82,7 +83,7 @@ impl Mailbox {
     /// True when something waits for the driver already.
     pub(crate) fn has_mail(&self) -> bool {
         let state = self.lock();
-        !state.woken.is_empty() || !state.replies.is_empty()
+        !state.woken.is_empty() || !state.parcels.is_empty()
     }
 
     /// Asks the driver to begin a graceful end of the connection.
@@ -166,48 +167,49 @@ impl Wake for CallWaker {
 /// The reply of a spawned call on its way: collected during a poll, handed over after it.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    key: StreamKey,
+    reply: Reply,
+    /// What interceptors want with it.
+    pub(super) watch: Option<Box<Watch>>,
     mailbox: Arc<Mailbox>,
     flow: Arc<OutboxFlow>,
     head: Option<(MetadataMap, ReplyHead)>,
     messages: FrameBuf,
-    max_send_size: usize,
     batch_size: usize,
 }
 
 impl Outbox {
-    pub(crate) fn new(
-        key: StreamKey,
-        mailbox: Arc<Mailbox>,
-        max_send_size: usize,
-        batch_size: usize,
-    ) -> Self {
+    pub(crate) fn new(reply: Reply, mailbox: Arc<Mailbox>, batch_size: usize) -> Self {
         Self {
-            key,
+            reply,
+            watch: None,
             mailbox,
             flow: Arc::default(),
             head: None,
             messages: FrameBuf::new(),
-            max_send_size,
             batch_size,
         }
     }
 
-    pub(crate) fn key(&self) -> StreamKey {
-        self.key
-    }
-
-    pub(super) fn send_head(&mut self, head: ReplyHead, metadata: MetadataMap) {
-        self.head = Some((metadata, head));
+    /// Sends the response head, once.
+    pub(super) fn send_head(&mut self, compression: Option<&Compression>, metadata: MetadataMap) {
+        if self.reply.head_sent {
+            return;
+        }
+        if let Some(compression) = compression {
+            self.reply.compress(compression);
+        }
+        self.head = Some((metadata, self.reply.plan().head));
+        self.reply.head_sent = true;
     }
 
     pub(super) fn send_message<C: Codec<B>, B>(
         &mut self,
         message: &B,
         transcode: Option<&dyn Transcode>,
-        packing: Option<Packing<'_>>,
+        wish: Option<bool>,
     ) -> Result<(), Status> {
-        Ok(self.messages.encode_as::<C, B>(message, transcode, self.max_send_size, packing)?)
+        let packing = Packing::of(self.reply.plan().packer(), wish);
+        Ok(self.messages.encode_as::<C, B>(message, transcode, self.reply.request().max_send, packing)?)
     }
 
     pub(super) fn poll_writable(&self, cx: &Context<'_>) -> bool {
@@ -220,7 +222,7 @@ impl Outbox {
     }
 
     /// Hands over what the poll left, and the end if there is one.
-    pub(crate) fn flush(&mut self, end: Option<(CallResult, bool)>) {
+    pub(crate) fn flush(&mut self, end: Option<CallResult>) {
         let head = self.head.take();
         let messages = (!self.messages.is_empty()).then(|| {
             self.flow.on_sent(self.messages.len());
@@ -229,14 +231,14 @@ impl Outbox {
         if head.is_none() && messages.is_none() && end.is_none() {
             return;
         }
-        let key = self.key;
+        let (key, head_sent) = (self.reply.key, self.reply.head_sent);
         self.mailbox.note(|state| {
             let parts = head
                 .map(|(metadata, head)| Part::Head(metadata, head))
                 .into_iter()
                 .chain(messages)
-                .chain(end.map(|(result, head_sent)| Part::End { result, head_sent }));
-            state.replies.extend(parts.map(|part| Reply { key, part }));
+                .chain(end.map(|result| Part::End { result, head_sent }));
+            state.parcels.extend(parts.map(|part| Parcel { key, part }));
         });
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A call is one future and never holds its connection. Before each poll the one who polls puts a port into
 //! this thread's cell and takes it back afterwards. A call that runs in place finds the connection itself in
-//! it ([`Target::Wire`]): what it sends is encoded straight into the connection's output. A spawned call finds
-//! an outbox ([`Target::Outbox`]), whose contents its task hands to the connection after the poll.
+//! it ([`Port::Wire`]): what it sends is encoded straight into the connection's output. A spawned call finds
+//! an outbox ([`Port::Outbox`]), whose contents its task hands to the connection after the poll.
 //!
 //! Ports nest: a handler that drives another server on the same thread (through `block_on`, or an in-process
 //! transport) gets its own port back when that poll ends.
@@ -11,35 +11,63 @@
 use std::cell::RefCell;
 use std::task::{Context, Poll};
 
-use peregrine_core::compression::{Compression, Packing};
+use peregrine_core::compression::Compression;
 use peregrine_core::intercept::{Message, MessageHooks};
 use peregrine_core::{Codec, MetadataMap, Status, Transcode};
-use peregrine_http2::StreamKey;
 
 use super::mailbox::Outbox;
-use super::reply_head::Reply;
 use super::wire::Wire;
 
 thread_local! {
     static PORT: RefCell<Option<Port>> = const { RefCell::new(None) };
 }
 
-/// The reply of one call, and where it goes.
+/// Where the reply of the polled call goes. Two words: it is put in place and taken back for each poll.
 #[derive(Debug)]
-pub(crate) struct Port {
-    pub(crate) target: Target,
-    pub(crate) key: StreamKey,
-    /// Whether the response head is out; decides between trailers and trailers-only.
-    pub(crate) head_sent: bool,
-    /// How the reply goes.
-    pub(crate) reply: Reply,
-    /// What interceptors want with the reply.
-    watch: Option<Box<Watch>>,
+pub(crate) enum Port {
+    /// Into the connection's output; the call is polled by the connection's driver.
+    Wire(Box<Wire>),
+    /// Into a buffer that travels to the driver; the call runs in a task of its own.
+    Outbox(Box<Outbox>),
 }
 
 impl Port {
-    pub(crate) fn new(target: Target, key: StreamKey, reply: Reply, head_sent: bool) -> Self {
-        Self { target, key, reply, head_sent, watch: None }
+    /// What interceptors want with the reply.
+    fn watch(&mut self) -> &mut Option<Box<Watch>> {
+        match self {
+            Self::Wire(wire) => &mut wire.watch,
+            Self::Outbox(outbox) => &mut outbox.watch,
+        }
+    }
+
+    /// Sends the response head, once.
+    fn send_head(
+        &mut self,
+        mut metadata: MetadataMap,
+        compression: Option<&Compression>,
+    ) -> Result<(), Status> {
+        if let Some(watch) = self.watch() {
+            metadata.extend_from(&watch.metadata)?;
+        }
+        match self {
+            Self::Wire(wire) => wire.open_reply(compression, &metadata),
+            Self::Outbox(outbox) => {
+                outbox.send_head(compression, metadata);
+                Ok(())
+            }
+        }
+    }
+
+    fn send_message<C: Codec<B>, B>(
+        &mut self,
+        message: &B,
+        transcode: Option<&dyn Transcode>,
+        wish: Option<bool>,
+    ) -> Result<(), Status> {
+        match self {
+            Self::Wire(wire) => wire.send_message::<C, B>(message, transcode, wish),
+            Self::Outbox(outbox) => outbox.send_message::<C, B>(message, transcode, wish),
+        }
     }
 }
 
@@ -60,23 +88,15 @@ impl Watch {
 
 /// Runs `poll` with `watch` in this thread's port, and takes it back afterwards.
 pub(crate) fn watched<R>(watch: &mut Option<Box<Watch>>, poll: impl FnOnce() -> R) -> R {
-    on_port(|port| port.watch = watch.take());
+    on_port(|port| *port.watch() = watch.take());
     let result = poll();
-    on_port(|port| *watch = port.watch.take());
+    on_port(|port| *watch = port.watch().take());
     result
-}
-
-/// Where a reply goes.
-#[derive(Debug)]
-pub(crate) enum Target {
-    /// Into the connection's output; the call is polled by the connection's driver.
-    Wire(Box<Wire>),
-    /// Into a buffer that travels to the driver; the call runs in a task of its own.
-    Outbox(Box<Outbox>),
 }
 
 /// Runs `poll` with `port` in this thread's cell, and gives the port back. Panics of `poll` are the caller's to
 /// catch inside of `poll`: the port has to come back whatever happens.
+#[inline]
 pub(crate) fn with_port<R>(port: Port, poll: impl FnOnce() -> R) -> (Port, R) {
     let outer = PORT.with(|cell| cell.borrow_mut().replace(port));
     let result = poll();
@@ -93,26 +113,8 @@ pub(crate) fn with_port<R>(port: Port, poll: impl FnOnce() -> R) -> (Port, R) {
 /// # Errors
 /// The peer does not accept that much metadata. A spawned call does not hear of it: its connection ends it.
 pub(crate) fn send_head(metadata: MetadataMap, compression: Option<&Compression>) -> Result<(), Status> {
-    let sent = on_port(|port| {
-        if !port.head_sent {
-            let mut metadata = metadata;
-            if let Some(watch) = &port.watch {
-                metadata.extend_from(&watch.metadata)?;
-            }
-            if let Some(compression) = compression {
-                port.reply.compress(compression);
-            }
-            let head = port.reply.head;
-            match &mut port.target {
-                Target::Wire(wire) => wire.send_head(port.key, head, &metadata)?,
-                Target::Outbox(outbox) => outbox.send_head(head, metadata),
-            }
-            port.head_sent = true;
-        }
-        Ok(())
-    });
     // Without a port the message that follows says what is wrong.
-    sent.unwrap_or(Ok(()))
+    on_port(|port| port.send_head(metadata, compression)).unwrap_or(Ok(()))
 }
 
 /// Encodes and sends one message, rewritten by `transcode` if the call's format is not the codec's own. `wish`: what
@@ -126,18 +128,41 @@ pub(crate) fn send_message<C: Codec<B>, B: 'static>(
     wish: Option<bool>,
 ) -> Result<(), Status> {
     let sent = on_port(|port| {
-        let packing = Packing::of(port.reply.packer(), wish);
-        match (&mut port.target, &port.watch) {
-            (Target::Wire(wire), None) => {
-                Some(wire.send_message::<C, B>(port.key, message, transcode, packing))
-            }
-            (Target::Outbox(outbox), None) => Some(outbox.send_message::<C, B>(message, transcode, packing)),
-            (_, Some(_)) => None,
+        if port.watch().is_some() {
+            return None;
         }
+        Some(port.send_message::<C, B>(message, transcode, wish))
     });
     match sent {
         Some(Some(sent)) => sent,
         Some(None) => send_watched::<C, B>(message, transcode, wish),
+        None => Err(polled_elsewhere()),
+    }
+}
+
+/// Sends the response head and the one message of a unary reply: [`send_head`], then [`send_message`].
+///
+/// # Errors
+/// As for both.
+#[inline]
+pub(crate) fn send_reply<C: Codec<B>, B: 'static>(
+    metadata: MetadataMap,
+    compression: Option<&Compression>,
+    message: &B,
+    transcode: Option<&dyn Transcode>,
+) -> Result<(), Status> {
+    let sent = on_port(|port| {
+        if let Err(status) = port.send_head(metadata, compression) {
+            return Some(Err(status));
+        }
+        if port.watch().is_some() {
+            return None;
+        }
+        Some(port.send_message::<C, B>(message, transcode, None))
+    });
+    match sent {
+        Some(Some(sent)) => sent,
+        Some(None) => send_watched::<C, B>(message, transcode, None),
         None => Err(polled_elsewhere()),
     }
 }
@@ -149,10 +174,10 @@ fn send_watched<C: Codec<B>, B: 'static>(
     transcode: Option<&dyn Transcode>,
     wish: Option<bool>,
 ) -> Result<(), Status> {
-    let mut watch = on_port(|port| port.watch.take()).flatten();
+    let mut watch = on_port(|port| port.watch().take()).flatten();
     let shown = watch.as_mut().map_or(Ok(()), |watch| watch.hooks.run(&Message::outgoing::<C, B>(message)));
     let sent = shown.and_then(|()| send_message::<C, B>(message, transcode, wish));
-    on_port(|port| port.watch = watch);
+    on_port(|port| *port.watch() = watch);
     sent
 }
 
@@ -174,14 +199,14 @@ impl Batch {
 
 /// Ready when the connection has room for another message of this call, and the batch too.
 pub(crate) fn poll_writable(cx: &mut Context<'_>, batch: &mut Batch) -> Poll<()> {
-    let ready = on_port(|port| match &mut port.target {
-        Target::Wire(wire) if batch.is_full(wire) => {
+    let ready = on_port(|port| match port {
+        Port::Wire(wire) if batch.is_full(wire) => {
             cx.waker().wake_by_ref();
             false
         }
         // The driver polls the call again when the engine reports room, so no waker is kept.
-        Target::Wire(wire) => wire.connection.poll_writable(port.key),
-        Target::Outbox(outbox) => outbox.poll_writable(cx),
+        Port::Wire(wire) => wire.poll_writable(),
+        Port::Outbox(outbox) => outbox.poll_writable(cx),
     });
     // Without a port the send that follows says what is wrong.
     if ready.unwrap_or(true) { Poll::Ready(()) } else { Poll::Pending }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use peregrine_core::Format;
 use peregrine_core::compression::{Compression, EncodingSet, Packer};
 use peregrine_core::message::Encoding;
-use peregrine_http2::{CachedBlock, Field};
+use peregrine_http2::{CachedBlock, Field, StreamKey};
+
+use super::request_head::RequestHead;
 
 /// What distinguishes the heads of replies on one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,14 +35,14 @@ impl ReplyHead {
 
 /// How the reply of one call goes. Worked out once per distinct request head, from packers that are made once per server
 /// (wire-rules N6).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Reply {
+#[derive(Clone, Debug)]
+pub(crate) struct ReplyPlan {
     pub(crate) head: ReplyHead,
     accepts: EncodingSet,
     packer: Option<Arc<Packer>>,
 }
 
-impl Reply {
+impl ReplyPlan {
     /// `accepts`: what the client says, if it does. `packers`: the method's, preferred ones first.
     pub(crate) fn new(format: Format, accepts: Option<EncodingSet>, packers: &[Arc<Packer>]) -> Self {
         let (names_accepted, accepts) = (accepts.is_some(), accepts.unwrap_or_default());
@@ -50,18 +52,55 @@ impl Reply {
         Self { head: ReplyHead { format, encoding, names_accepted }, accepts, packer }
     }
 
-    /// The handler has settings of its own for this reply (wire-rules P2).
-    #[cold]
-    pub(crate) fn compress(&mut self, setting: &Compression) {
+    /// The same, for a reply whose handler has settings of its own (wire-rules P2).
+    fn compressed(&self, setting: &Compression) -> Self {
         let is_possible = |encoding: &Encoding| encoding.is_supported() && self.accepts.contains(*encoding);
         let encoding = setting.encodings().find(is_possible).unwrap_or(Encoding::Identity);
-        self.head.encoding = encoding;
-        self.packer = (encoding != Encoding::Identity).then(|| Arc::new(Packer::new(setting, encoding)));
+        Self {
+            head: ReplyHead { encoding, ..self.head },
+            accepts: self.accepts,
+            packer: (encoding != Encoding::Identity).then(|| Arc::new(Packer::new(setting, encoding))),
+        }
     }
 
     #[inline]
     pub(crate) fn packer(&self) -> Option<&Packer> {
         self.packer.as_deref()
+    }
+}
+
+/// The reply of one call, as far as it has got.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) key: StreamKey,
+    request: Arc<RequestHead>,
+    /// In place of the request head's, where the handler has settings of its own.
+    own_plan: Option<Box<ReplyPlan>>,
+    /// Whether the response head is out; decides between trailers and trailers-only.
+    pub(crate) head_sent: bool,
+}
+
+impl Reply {
+    #[inline]
+    pub(crate) fn new(key: StreamKey, request: Arc<RequestHead>) -> Self {
+        Self { key, request, own_plan: None, head_sent: false }
+    }
+
+    /// What the call came with.
+    #[inline]
+    pub(crate) fn request(&self) -> &Arc<RequestHead> {
+        &self.request
+    }
+
+    #[inline]
+    pub(crate) fn plan(&self) -> &ReplyPlan {
+        self.own_plan.as_deref().unwrap_or(&self.request.reply)
+    }
+
+    /// The handler has settings of its own for this reply (wire-rules P2).
+    #[cold]
+    pub(crate) fn compress(&mut self, setting: &Compression) {
+        self.own_plan = Some(Box::new(self.plan().compressed(setting)));
     }
 }
 

@@ -16,27 +16,26 @@ use peregrine_core::{Format, InvalidMetadata, MetadataMap, Status};
 use peregrine_http2::{Field, Head};
 
 use super::excerpt::shortened;
-use super::reply_head::Reply;
+use super::reply_head::ReplyPlan;
 use crate::router::{MethodIndex, Router};
 use crate::secure::Secure;
 
-/// A request head, understood.
+/// A request head that makes a call: where it goes, what it carries, how its messages come, and how those of the reply
+/// go. Shared by the calls that came with it.
 #[derive(Debug)]
 pub(crate) struct RequestHead {
-    pub(crate) route: Result<Route, Refusal>,
-    /// The client's, or the method's if that is shorter.
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) metadata: Arc<MetadataMap>,
-}
-
-/// Where a request goes, how its messages come, and how those of the reply go.
-#[derive(Clone, Debug)]
-pub(crate) struct Route {
     pub(crate) method: MethodIndex,
+    /// The handler starts before the first message.
+    pub(crate) client_streaming: bool,
     pub(crate) encoding: Encoding,
     /// Largest request message, in bytes.
     pub(crate) max_receive: usize,
-    pub(crate) reply: Reply,
+    /// Largest reply message, in bytes (wire-rules 44).
+    pub(crate) max_send: usize,
+    pub(crate) reply: ReplyPlan,
+    /// The client's, or the method's if that is shorter.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) metadata: Arc<MetadataMap>,
 }
 
 /// Why a request does not become a call.
@@ -62,21 +61,51 @@ impl Refusal {
 }
 
 impl RequestHead {
-    pub(crate) fn parse(head: &Head, router: &Router, secure: &Secure) -> Self {
+    /// What `head` says, read once however often it comes.
+    ///
+    /// # Errors
+    /// The request makes no call.
+    #[inline]
+    pub(crate) fn of<'h>(
+        head: &'h Head,
+        router: &Router,
+        secure: &Secure,
+    ) -> Result<&'h Arc<Self>, &'h Refusal> {
+        head.attachment(|head| Self::parse(head, router, secure).map(Arc::new)).as_ref()
+    }
+
+    fn parse(head: &Head, router: &Router, secure: &Secure) -> Result<Self, Refusal> {
         let mut metadata = MetadataMap::with_capacity(head.field_count(), head.list_size());
         let (collected, bad_metadata) = Collected::read(head.fields(), &mut metadata);
-        let route = check(head, router, secure, &collected, bad_metadata.map(Status::from));
+        let Route { method, encoding, reply } =
+            check(head, router, secure, &collected, bad_metadata.map(Status::from))?;
+        let settings = router.settings(method);
         let asked = match collected.timeout {
             Some(Ok(timeout)) => Some(timeout),
             _ => None,
         };
-        let allowed = route.as_ref().ok().and_then(|route| router.settings(route.method).timeout);
-        let timeout = match (asked, allowed) {
+        let timeout = match (asked, settings.timeout) {
             (Some(asked), Some(allowed)) => Some(asked.min(allowed)),
             (asked, allowed) => asked.or(allowed),
         };
-        Self { route, timeout, metadata: Arc::new(metadata) }
+        Ok(Self {
+            method,
+            client_streaming: router.descriptor(method).client_streaming,
+            encoding,
+            max_receive: settings.max_receive,
+            max_send: settings.max_send,
+            reply,
+            timeout,
+            metadata: Arc::new(metadata),
+        })
     }
+}
+
+/// What the checks come to.
+struct Route {
+    method: MethodIndex,
+    encoding: Encoding,
+    reply: ReplyPlan,
 }
 
 /// The reserved fields of a request.
@@ -187,9 +216,8 @@ fn check_call(
     if let Some(status) = bad_metadata {
         return Err(Refusal::new(400, status));
     }
-    let settings = router.settings(method);
-    let reply = Reply::new(format, collected.accepts, &settings.packers);
-    Ok(Route { method, encoding, max_receive: settings.max_receive, reply })
+    let reply = ReplyPlan::new(format, collected.accepts, &router.settings(method).packers);
+    Ok(Route { method, encoding, reply })
 }
 
 /// wire-rules 9, 10, N1, N2

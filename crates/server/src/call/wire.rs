@@ -3,13 +3,14 @@
 //! [`Wire`] is the server's side of one connection as far as replies go: the engine and the blocks that are
 //! encoded once per connection. It is what a call's future finds in its port when it is polled in place.
 
-use peregrine_core::compression::{Packed, Packing, Staged};
+use peregrine_core::compression::{Compression, Packed, Packing, Staged};
 use peregrine_core::message::{EncodeBuf, FrameBuf, PREFIX_LEN, write_prefix};
 use peregrine_core::{Codec, EncodeError, EncodeTarget, Format, MetadataMap, Status, Transcode, format};
 use peregrine_http2::{CachedBlock, Connection, DataWrite, ErrorCode, Field, StreamError, StreamKey};
 
 use super::fields::{metadata_fields, status_fields};
-use super::reply_head::{ReplyHead, ReplyHeads};
+use super::port::Watch;
+use super::reply_head::{Reply, ReplyHead, ReplyHeads};
 
 /// An engine, and what the server keeps with it to answer cheaply.
 #[derive(Debug)]
@@ -20,8 +21,10 @@ pub(crate) struct Wire {
     ok_trailers: CachedBlock,
     /// Takes what metadata and statuses need encoded, call after call (wire-rules H1).
     scratch: Vec<u8>,
-    /// Largest message that leaves, in bytes (wire-rules 44); that of the method whose call is polled.
-    pub(crate) max_send_size: usize,
+    /// That of the call that is polled in place.
+    pub(crate) reply: Option<Reply>,
+    /// What interceptors want with it.
+    pub(super) watch: Option<Box<Watch>>,
     /// Bytes that one poll of a response stream makes before they leave (wire-rules B1).
     pub(super) batch_size: usize,
 }
@@ -33,9 +36,34 @@ impl Wire {
             reply_heads: ReplyHeads::default(),
             ok_trailers: CachedBlock::default(),
             scratch: Vec::new(),
-            max_send_size: 0,
+            reply: None,
+            watch: None,
             batch_size,
         }
+    }
+
+    /// Sends the head of the polled call's reply, once.
+    ///
+    /// # Errors
+    /// As [`send_head`](Self::send_head).
+    pub(super) fn open_reply(
+        &mut self,
+        compression: Option<&Compression>,
+        metadata: &MetadataMap,
+    ) -> Result<(), Status> {
+        let Some(reply) = &mut self.reply else { return Ok(()) };
+        if reply.head_sent {
+            return Ok(());
+        }
+        if let Some(compression) = compression {
+            reply.compress(compression);
+        }
+        let (key, head) = (reply.key, reply.plan().head);
+        self.send_head(key, head, metadata)?;
+        if let Some(reply) = &mut self.reply {
+            reply.head_sent = true;
+        }
+        Ok(())
     }
 
     /// Sends the response head, with the user's metadata (wire-rules 49).
@@ -62,23 +90,29 @@ impl Wire {
         }
     }
 
-    /// Encodes one message behind its prefix, straight into the output where windows allow (wire-rules Z2, B5).
+    /// Whether the engine has room for another message of the polled call; if not, it says when.
+    pub(super) fn poll_writable(&mut self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| self.connection.poll_writable(reply.key))
+    }
+
+    /// Encodes one message of the polled call behind its prefix, straight into the output where windows allow
+    /// (wire-rules Z2, B5). `wish`: what its source said of its compression.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED over the send limit, INTERNAL when the codec fails; nothing of the message was sent.
-    pub(crate) fn send_message<C: Codec<T>, T>(
+    pub(super) fn send_message<C: Codec<T>, T>(
         &mut self,
-        key: StreamKey,
         message: &T,
         transcode: Option<&dyn Transcode>,
-        packing: Option<Packing<'_>>,
+        wish: Option<bool>,
     ) -> Result<(), Status> {
+        let Some(reply) = &self.reply else { return Err(Status::internal("no call is polled")) };
         let mut target = WireTarget {
             connection: Some(&mut self.connection),
-            key,
-            limit: self.max_send_size,
+            key: reply.key,
+            limit: reply.request().max_send,
             write: None,
-            packing,
+            packing: Packing::of(reply.plan().packer(), wish),
             staged: None,
         };
         match format::encode::<C, T, _>(message, transcode, &mut target) {
@@ -99,14 +133,9 @@ impl Wire {
     /// Ends the call: trailers, or one block that is head and trailers when no head was sent (wire-rules 49, 50).
     ///
     /// A peer that is still sending learns by RST_STREAM(NO_ERROR) that nobody reads on (wire-rules 63).
-    pub(crate) fn finish(
-        &mut self,
-        key: StreamKey,
-        format: Format,
-        head_sent: bool,
-        result: Result<&MetadataMap, &Status>,
-    ) {
-        let head = head_unless(head_sent, format);
+    pub(crate) fn finish(&mut self, reply: &Reply, result: Result<&MetadataMap, &Status>) {
+        let key = reply.key;
+        let head = head_unless(reply.head_sent, reply.plan().head.format);
         let sent = match result {
             Ok(trailers) => self.send_ok(key, head, trailers),
             Err(status) => self.send_status(key, head, status),

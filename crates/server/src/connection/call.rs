@@ -5,18 +5,50 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
+use peregrine_core::Status;
 use peregrine_core::call::SharedInbox;
-use peregrine_core::message::{Encoding, UnaryBody};
-use peregrine_core::{MetadataMap, Status};
+use peregrine_core::message::UnaryBody;
 use peregrine_http2::StreamKey;
 
 use super::handlers::Task;
 use crate::call::mailbox::OutboxFlow;
 use crate::call::reply_head::Reply;
+use crate::call::request_head::RequestHead;
 use crate::router::{MethodIndex, Router};
 use crate::service::CallSlot;
 
 /// A call between its HEADERS and its trailers.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) reply: Reply,
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Call {
+    #[inline]
+    pub(super) fn key(&self) -> StreamKey {
+        self.reply.key
+    }
+
+    #[inline]
+    pub(super) fn request(&self) -> &RequestHead {
+        self.reply.request()
+    }
+
+    #[inline]
+    pub(super) fn method(&self) -> MethodIndex {
+        self.request().method
+    }
+}
+
+/// A call in its connection's table, where it waits.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) call: Call,
+    pub(super) state: CallState,
+}
+
+/// Where a call is.
 ///
 /// ```text
 ///  HEADERS ──► Receiving ──► (PutOff) ──► (polled in place) ──► gone: most calls never get further
@@ -25,26 +57,14 @@ use crate::service::CallSlot;
 ///     └────────────────────────►│
 ///                               └─► Spawned ──► ... ──► the same
 /// ```
-#[derive(Debug)]
-pub(super) struct Call {
-    pub(super) key: StreamKey,
-    pub(super) method: MethodIndex,
-    pub(super) encoding: Encoding,
-    /// Largest request message, in bytes.
-    pub(super) max_receive: usize,
-    pub(super) reply: Reply,
-    pub(super) metadata: Arc<MetadataMap>,
-    pub(super) deadline: Option<Instant>,
-    pub(super) head_sent: bool,
-    /// How often the call was found without its whole request.
-    pub(super) looks: u8,
-    pub(super) state: CallState,
-}
-
-/// Where a call is.
 pub(super) enum CallState {
-    /// The request message is not whole yet (wire-rules M1). Collected only when it comes in several pieces.
-    Receiving(Option<Box<UnaryBody>>),
+    /// The request message is not whole yet (wire-rules M1).
+    Receiving {
+        /// Collected only when it comes in several pieces.
+        body: Option<Box<UnaryBody>>,
+        /// How often the call was found without its whole request.
+        looks: u8,
+    },
     /// The request is whole; the call has not begun, since replies to earlier ones pile up (http2-abuse 16).
     PutOff { body: Option<Box<UnaryBody>>, inbox: Option<Arc<SharedInbox>> },
     /// The future waits in its slot for its waker, for input or for room.
@@ -61,7 +81,7 @@ pub(super) type Slot = Pin<Box<dyn CallSlot>>;
 impl fmt::Debug for CallState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Receiving(_) => "Receiving",
+            Self::Receiving { .. } => "Receiving",
             Self::PutOff { .. } => "PutOff",
             Self::Parked { .. } => "Parked",
             Self::Spawned { .. } => "Spawned",

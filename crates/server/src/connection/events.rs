@@ -10,8 +10,9 @@ use peregrine_core::{Format, Status};
 use peregrine_http2::{ErrorCode, Event, Head, StreamKey};
 
 use super::Serving;
-use super::call::{Call, CallState};
+use super::call::{Call, CallState, Entry};
 use super::slow_request::Refused;
+use crate::call::reply_head::Reply;
 use crate::call::request_head::{Refusal, RequestHead};
 
 impl Serving {
@@ -26,7 +27,7 @@ impl Serving {
                     "request header list of {size} bytes is over this server's limit of {limit} bytes"
                 ));
                 // Oversized trailers belong to a call that runs; an oversized head never became one.
-                if self.call_mut(stream).is_some() {
+                if self.entry(stream).is_some() {
                     self.fail(stream, status);
                 } else {
                     self.refused.retain(|refused| refused.stream != stream);
@@ -34,8 +35,8 @@ impl Serving {
                 }
             }
             // wire-rules 74: whatever the call holds is dropped at once.
-            Event::Reset { stream, .. } | Event::Refused { stream } => match self.take_call(stream) {
-                Some(call) => Self::cancel(call),
+            Event::Reset { stream, .. } | Event::Refused { stream } => match self.take_entry(stream) {
+                Some(entry) => Self::cancel(entry),
                 None => self.refused.retain(|refused| refused.stream != stream),
             },
             Event::Writable { stream } => self.on_writable(stream),
@@ -54,11 +55,8 @@ impl Serving {
         {
             return;
         }
-        let shared = Arc::clone(&self.shared);
-        let request =
-            head.attachment(|head| RequestHead::parse(head, &shared.router, &shared.options.secure));
-        let route = match &request.route {
-            Ok(route) => route.clone(),
+        let request = match RequestHead::of(head, &self.shared.router, &self.shared.options.secure) {
+            Ok(request) => request,
             // What is no gRPC comes from ordinary HTTP clients, most of which look for an answer only once their
             // request is out; and what is wrong with the rest of it is then told as such.
             Err(refusal) if refusal.is_plain_http() && !end_stream => {
@@ -69,37 +67,24 @@ impl Serving {
         };
         // A timeout beyond what the clock can say is no timeout (wire-rules 15).
         let deadline = request.timeout.and_then(|timeout| deadline_after(now, timeout));
-        let streaming = shared.router.descriptor(route.method).client_streaming;
-        let mut call = Call {
-            key,
-            method: route.method,
-            encoding: route.encoding,
-            max_receive: route.max_receive,
-            reply: route.reply,
-            metadata: Arc::clone(&request.metadata),
-            deadline,
-            head_sent: false,
-            looks: 0,
-            state: CallState::Receiving(None),
-        };
+        let call = Call { reply: Reply::new(key, Arc::clone(request)), deadline };
         if let Some(at) = deadline {
             if at <= now {
                 return self.finish(call, &Err(deadline_exceeded()));
             }
             let calls = &self.calls;
             let live = |key: StreamKey| {
-                calls.get(key.index()).is_some_and(|c| c.as_ref().is_some_and(|c| c.key == key))
+                calls.get(key.index()).is_some_and(|c| c.as_ref().is_some_and(|c| c.call.key() == key))
             };
             self.deadlines.push(at, key, calls.len(), live);
         }
         // A request stream's handler starts with the head, before any message (wire-rules M4).
-        if streaming {
-            // wire-rules M4: the handler starts with the head.
+        if request.client_streaming {
             let config = InboxConfig {
-                encoding: route.encoding,
-                max_message: route.max_receive,
+                encoding: request.encoding,
+                max_message: request.max_receive,
                 // The engine gathers up to half a window too: what is left has to be worth a frame.
-                credit_step: (shared.options.engine.initial_window_size as usize / 4).max(1),
+                credit_step: (self.shared.options.engine.initial_window_size as usize / 4).max(1),
             };
             let inbox = SharedInbox::new(config, Arc::clone(&self.mailbox) as _, key.index() as u64);
             if end_stream {
@@ -107,11 +92,10 @@ impl Serving {
             }
             self.start_streaming(call, inbox);
         } else if end_stream {
-            call.state = CallState::Draining;
             self.start_unary(call, &[]);
         } else {
             self.watch_requests(now);
-            self.insert_call(call);
+            self.insert(call, CallState::Receiving { body: None, looks: 0 });
         }
     }
 
@@ -131,7 +115,7 @@ impl Serving {
     }
 
     fn on_data(&mut self, key: StreamKey, data: &[u8], end_stream: bool) {
-        let Some(call) = self.call_mut(key) else {
+        let Some(entry) = self.entry_mut(key) else {
             // The call was answered already; what still comes is read to keep the windows right.
             self.wire().connection.release(key, data.len());
             if end_stream {
@@ -139,15 +123,15 @@ impl Serving {
             }
             return;
         };
-        let (encoding, max) = (call.encoding, call.max_receive);
-        match &mut call.state {
-            CallState::Receiving(None) if end_stream => {
-                if let Some(call) = self.take_call(key) {
+        match &mut entry.state {
+            CallState::Receiving { body: None, .. } if end_stream => {
+                if let Some(Entry { call, .. }) = self.take_entry(key) {
                     self.start_unary(call, data);
                 }
             }
-            CallState::Receiving(body) => {
-                let body = body.get_or_insert_with(|| Box::new(UnaryBody::new(encoding, max)));
+            CallState::Receiving { body, .. } => {
+                let RequestHead { encoding, max_receive, .. } = *entry.call.request();
+                let body = body.get_or_insert_with(|| Box::new(UnaryBody::new(encoding, max_receive)));
                 let taken = body.push(data);
                 self.wire().connection.release(key, data.len());
                 match taken {
@@ -182,9 +166,7 @@ impl Serving {
         let Some(place) = self.refused.iter().position(|refused| refused.stream == key) else { return };
         let Refused { head, .. } = self.refused.swap_remove(place);
         let shared = Arc::clone(&self.shared);
-        if let Err(refusal) =
-            &head.attachment(|head| RequestHead::parse(head, &shared.router, &shared.options.secure)).route
-        {
+        if let Err(refusal) = RequestHead::of(&head, &shared.router, &shared.options.secure) {
             self.refuse(key, refusal);
         }
     }
@@ -199,7 +181,8 @@ impl Serving {
         if self.wire().connection.is_congested() {
             return self.put_unary_off(call, body);
         }
-        match single_message(body, call.encoding, call.max_receive) {
+        let request = call.request();
+        match single_message(body, request.encoding, request.max_receive) {
             Ok(message) => self.start(call, message, None),
             Err(_missing) if body.is_empty() => self.finish_without_message(call),
             Err(status) => self.finish(call, &Err(status)),
@@ -216,10 +199,10 @@ impl Serving {
 
     /// The body came in several pieces and is complete.
     fn start_collected(&mut self, key: StreamKey) {
-        let Some(mut call) = self.take_call(key) else { return };
-        let CallState::Receiving(Some(mut body)) = std::mem::replace(&mut call.state, CallState::Draining)
-        else {
-            return self.insert_call(call);
+        let (call, mut body) = match self.take_entry(key) {
+            Some(Entry { call, state: CallState::Receiving { body: Some(body), .. } }) => (call, body),
+            Some(Entry { call, state }) => return self.insert(call, state),
+            None => return,
         };
         if self.wire().connection.is_congested() {
             return self.put_off(call, Some(body), None);
@@ -235,7 +218,7 @@ impl Serving {
 
     fn on_writable(&mut self, key: StreamKey) {
         let index = key.index();
-        match self.call_mut(key).map(|call| &call.state) {
+        match self.entry(key).map(|entry| &entry.state) {
             Some(CallState::Parked { .. }) => self.on_woken(index),
             Some(CallState::Spawned { flow: Some(flow), .. }) => flow.on_room(),
             _ => {}
@@ -252,30 +235,30 @@ impl Serving {
 
     /// Ends a call that is in the table with an error of the server's own.
     pub(super) fn fail(&mut self, key: StreamKey, status: Status) {
-        if let Some(call) = self.take_call(key) {
-            self.finish(call, &Err(status));
+        if let Some(entry) = self.take_entry(key) {
+            self.finish_entry(entry, &Err(status));
         }
     }
 
     /// wire-rules 73 as settled: queued data is dropped, the status needs no window; RST_STREAM(CANCEL) only
     /// where a message is already partly on the wire.
     pub(super) fn on_deadline(&mut self, key: StreamKey, now: Instant) {
-        let due = self.call_mut(key).is_some_and(|call| call.deadline.is_some_and(|at| at <= now));
+        let due = self.entry(key).is_some_and(|entry| entry.call.deadline.is_some_and(|at| at <= now));
         if !due {
             return;
         }
-        let Some(mut call) = self.take_call(key) else { return };
+        let Some(mut entry) = self.take_entry(key) else { return };
         let connection = &mut self.wire().connection;
-        if matches!(call.state, CallState::Draining) && connection.queued(key) == 0 {
+        if matches!(entry.state, CallState::Draining) && connection.queued(key) == 0 {
             return;
         }
         let partly_sent = connection.discard_queued_data(key);
         if partly_sent {
             connection.reset(key, ErrorCode::CANCEL);
-            return Self::cancel(call);
+            return Self::cancel(entry);
         }
-        call.deadline = None;
-        self.finish(call, &Err(deadline_exceeded()));
+        entry.call.deadline = None;
+        self.finish_entry(entry, &Err(deadline_exceeded()));
     }
 }
 

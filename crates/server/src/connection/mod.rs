@@ -27,11 +27,12 @@ use std::time::Instant;
 use peregrine_core::DecodeLimits;
 #[cfg(feature = "_tls")]
 use peregrine_core::PeerIdentity;
+use peregrine_core::call::Peer;
 use peregrine_core::observe::{ConnectionEvent, ConnectionInfo, EndedBy};
 use peregrine_http2::{Connection, Event, StreamKey};
 use peregrine_transport::driver::{Closed, Endpoint};
 
-use self::call::{Call, SpareSlots};
+use self::call::{Call, CallState, Entry, SpareSlots};
 use self::deadlines::Deadlines;
 use self::handlers::Orphans;
 use self::observed::Told;
@@ -54,10 +55,12 @@ pub(crate) struct Shared {
 pub(crate) struct Serving {
     shared: Arc<Shared>,
     info: ConnectionInfo,
+    /// What requests know of the other end.
+    peer: Arc<Peer>,
     /// Lent to the port of a call while that is polled; here at any other time.
     wire: Option<Box<Wire>>,
     /// By the engine's stream index.
-    calls: Vec<Option<Call>>,
+    calls: Vec<Option<Entry>>,
     /// The wakers of the calls at these indices, made on first use and kept.
     wakers: Vec<Option<(Arc<CallWaker>, Waker)>>,
     slots: SpareSlots,
@@ -98,6 +101,7 @@ impl Serving {
         let serving = Self {
             wire: Some(Box::new(Wire::new(connection, shared.options.stream_batch_size))),
             slots: SpareSlots::default(),
+            peer: Arc::new(Peer { addr: info.peer.clone(), identity: info.peer_identity.clone() }),
             info,
             calls: Vec::new(),
             wakers: Vec::new(),
@@ -125,6 +129,8 @@ impl Serving {
     #[cfg(feature = "_tls")]
     pub(crate) fn on_secured(&mut self, identity: Option<PeerIdentity>) {
         self.info.peer_identity = identity.map(Arc::new);
+        let identity = self.info.peer_identity.clone();
+        self.peer = Arc::new(Peer { addr: self.info.peer.clone(), identity });
     }
 
     fn wire(&mut self) -> &mut Wire {
@@ -136,26 +142,30 @@ impl Serving {
     }
 
     /// The call on this very stream; an index alone may belong to a later one.
-    fn call_mut(&mut self, key: StreamKey) -> Option<&mut Call> {
-        self.calls.get_mut(key.index())?.as_mut().filter(|call| call.key == key)
+    fn entry(&self, key: StreamKey) -> Option<&Entry> {
+        self.calls.get(key.index())?.as_ref().filter(|entry| entry.call.key() == key)
     }
 
-    fn take_call(&mut self, key: StreamKey) -> Option<Call> {
-        self.calls.get_mut(key.index())?.take_if(|call| call.key == key)
+    fn entry_mut(&mut self, key: StreamKey) -> Option<&mut Entry> {
+        self.calls.get_mut(key.index())?.as_mut().filter(|entry| entry.call.key() == key)
     }
 
-    fn insert_call(&mut self, call: Call) {
-        let index = call.key.index();
+    fn take_entry(&mut self, key: StreamKey) -> Option<Entry> {
+        self.calls.get_mut(key.index())?.take_if(|entry| entry.call.key() == key)
+    }
+
+    fn insert(&mut self, call: Call, state: CallState) {
+        let index = call.key().index();
         if index >= self.calls.len() {
             self.calls.resize_with(index + 1, || None);
         }
         // What is there may be a finished call that was still draining; the engine has reused its index.
-        self.calls[index] = Some(call);
+        self.calls[index] = Some(Entry { call, state });
     }
 
     fn cancel_all(&mut self) {
-        for call in std::mem::take(&mut self.calls).into_iter().flatten() {
-            Self::cancel(call);
+        for entry in std::mem::take(&mut self.calls).into_iter().flatten() {
+            Self::cancel(entry);
         }
     }
 
@@ -188,8 +198,8 @@ impl Endpoint for Serving {
         if mailbox.is_shutting_down() {
             self.start_shutdown(now);
         }
-        for reply in mail.replies.drain(..) {
-            self.on_reply(reply);
+        for parcel in mail.parcels.drain(..) {
+            self.on_parcel(parcel);
         }
         for index in mail.woken.drain(..) {
             self.on_woken(index as usize);

@@ -10,7 +10,7 @@ use peregrine_core::call::SharedInbox;
 use peregrine_core::message::UnaryBody;
 
 use super::Serving;
-use super::call::{Call, CallState};
+use super::call::{Call, CallState, Entry};
 
 impl Serving {
     /// Begins a call whose messages come one by one, or puts it off.
@@ -25,10 +25,10 @@ impl Serving {
     /// Puts a call off whose whole body lies in the read buffer.
     #[cold]
     pub(super) fn put_unary_off(&mut self, call: Call, data: &[u8]) {
-        let mut body = Box::new(UnaryBody::new(call.encoding, call.max_receive));
+        let mut body = Box::new(UnaryBody::new(call.request().encoding, call.request().max_receive));
         match body.push(data) {
             Ok(()) => {
-                self.wire().connection.release(call.key, data.len());
+                self.wire().connection.release(call.key(), data.len());
                 self.put_off(call, Some(body), None);
             }
             Err(status) => self.finish(call, &Err(status)),
@@ -37,19 +37,20 @@ impl Serving {
 
     pub(super) fn put_off(
         &mut self,
-        mut call: Call,
+        call: Call,
         body: Option<Box<UnaryBody>>,
         inbox: Option<Arc<SharedInbox>>,
     ) {
-        call.state = CallState::PutOff { body, inbox };
-        let key = call.key;
-        self.insert_call(call);
+        let key = call.key();
+        self.insert(call, CallState::PutOff { body, inbox });
         // Calls that were reset meanwhile leave their keys behind: a client that opens and resets while it does not
         // read must not fill memory with those either.
         if self.put_off.len() > 2 * self.calls.len() {
             let calls = &self.calls;
             self.put_off.retain(|key| {
-                calls.get(key.index()).is_some_and(|call| call.as_ref().is_some_and(|call| call.key == *key))
+                calls
+                    .get(key.index())
+                    .is_some_and(|call| call.as_ref().is_some_and(|entry| entry.call.key() == *key))
             });
         }
         self.put_off.push_back(key);
@@ -60,8 +61,8 @@ impl Serving {
     pub(super) fn start_put_off(&mut self) {
         while !self.put_off.is_empty() && !self.wire().connection.is_congested() {
             let Some(key) = self.put_off.pop_front() else { return };
-            let Some(mut call) = self.take_call(key) else { continue };
-            match std::mem::replace(&mut call.state, CallState::Draining) {
+            let Some(Entry { call, state }) = self.take_entry(key) else { continue };
+            match state {
                 CallState::PutOff { body: Some(body), .. } if body.is_empty() => {
                     self.finish_without_message(call);
                 }
@@ -70,10 +71,7 @@ impl Serving {
                     Err(status) => self.finish(call, &Err(status)),
                 },
                 CallState::PutOff { inbox, .. } => self.start(call, Payload::Borrowed(&[]), inbox),
-                other => {
-                    call.state = other;
-                    self.insert_call(call);
-                }
+                other => self.insert(call, other),
             }
         }
     }

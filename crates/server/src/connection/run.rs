@@ -9,10 +9,11 @@ use peregrine_core::stream::take_flush_request;
 use peregrine_core::{Payload, Status, drop_quietly, survive};
 
 use super::Serving;
-use super::call::{Call, CallState, Slot, panicked};
+use super::call::{Call, CallState, Entry, Slot, panicked};
 use crate::call::errors;
-use crate::call::mailbox::{CallWaker, Outbox, Part, Reply};
-use crate::call::port::{Port, Target, with_port};
+use crate::call::mailbox::{CallWaker, Outbox, Parcel, Part};
+use crate::call::port::{Port, with_port};
+use crate::call::reply_head::Reply;
 use crate::options::Execution;
 use crate::router::MethodIndex;
 use crate::service::{CallResult, IncomingCall};
@@ -23,77 +24,72 @@ const TIMED_EVERY: u32 = 16;
 impl Serving {
     /// Makes the call's future and runs it. `call` is not in the table.
     pub(super) fn start(&mut self, call: Call, body: Payload<'_>, inbox: Option<Arc<SharedInbox>>) {
-        let shared = Arc::clone(&self.shared);
-        let Some(mut slot) = self.slots.take(call.method, &shared.router) else {
+        let request = call.request();
+        let router = &self.shared.router;
+        let Some(mut slot) = self.slots.take(request.method, router) else {
             return self.finish(call, &Err(Status::internal("the service has no slot for its own method")));
         };
         let incoming = IncomingCall {
-            metadata: &call.metadata,
+            metadata: &request.metadata,
             body,
             inbox: inbox.clone(),
             deadline: call.deadline,
-            peer: &self.info.peer,
-            peer_identity: self.info.peer_identity.as_ref(),
-            limits: &shared.limits,
-            format: shared.router.format(call.method, call.reply.head.format),
+            peer: &self.peer,
+            limits: &self.shared.limits,
+            format: router.format(request.method, request.reply.head.format),
             extra: None,
         };
         // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
         match survive(|| slot.as_mut().start(incoming)) {
             Some(Ok(())) => {}
             Some(Err(status)) => {
-                self.slots.give_back(call.method, slot);
+                self.slots.give_back(call.method(), slot);
                 return self.end(call, Err(status));
             }
             None => return self.finish(call, &Err(panicked())),
         }
-        let spawn = match shared.options.execution {
+        let spawn = match self.shared.options.execution {
             Execution::Inline => false,
             Execution::Spawn => true,
-            Execution::Auto => shared.router.poll_time(call.method).should_spawn(),
+            Execution::Auto => self.shared.router.poll_time(call.method()).should_spawn(),
         };
         if spawn { self.spawn(call, slot, inbox) } else { self.run(call, slot, inbox) }
     }
 
     /// Polls a call in place, once. It ends, or it is parked.
-    fn run(&mut self, mut call: Call, mut slot: Slot, inbox: Option<Arc<SharedInbox>>) {
+    fn run(&mut self, call: Call, mut slot: Slot, inbox: Option<Arc<SharedInbox>>) {
+        let Call { reply, deadline } = call;
+        let (key, method) = (reply.key, reply.request().method);
         let Some(mut wire) = self.wire.take() else {
             unreachable!("a call was polled inside of another one's poll")
         };
-        wire.max_send_size = self.shared.router.settings(call.method).max_send;
-        let waker = self.waker(call.key.index());
-        waker.0.on_poll();
+        wire.reply = Some(reply);
         let timed = self.timed();
-        let port = Port::new(Target::Wire(wire), call.key, std::mem::take(&mut call.reply), call.head_sent);
-        let (port, polled) = with_port(port, || {
-            let mut cx = Context::from_waker(&waker.1);
-            survive(|| slot.as_mut().poll(&mut cx))
-        });
+        let waker = self.waker(key.index());
+        let (port, polled) =
+            with_port(Port::Wire(wire), || survive(|| slot.as_mut().poll(&mut Context::from_waker(waker))));
         self.flush_requested |= take_flush_request();
-        call.head_sent = port.head_sent;
-        call.reply = port.reply;
-        if let Target::Wire(wire) = port.target {
-            self.wire = Some(wire);
-        }
-        self.wakers[call.key.index()] = Some(waker);
+        let Port::Wire(mut wire) = port else { unreachable!("a port comes back as it was") };
+        let Some(reply) = wire.reply.take() else { unreachable!("only this function takes it") };
+        let call = Call { reply, deadline };
+        self.wire = Some(wire);
         if let Some(begun) = timed {
             let nanos = begun.elapsed().as_nanos().min(u128::from(u32::MAX)) as u32;
-            self.shared.router.poll_time(call.method).record(nanos);
+            self.shared.router.poll_time(method).record(nanos);
         }
         if let Some(inbox) = &inbox {
-            self.return_credit(call.key, inbox);
+            self.return_credit(key, inbox);
         }
         match polled {
             Some(Poll::Pending) => {
                 let batch_size = self.shared.options.stream_batch_size;
                 self.writes_first |=
                     self.flush_requested || self.wire().connection.output_len() >= batch_size;
-                call.state = CallState::Parked { slot, inbox };
-                self.insert_call(call);
+                self.insert(call, CallState::Parked { slot, inbox });
             }
             Some(Poll::Ready(result)) => {
-                self.retire(&call, slot);
-                let result = result.map_err(|status| self.settled(call.method, status));
+                self.retire(method, slot);
+                let result = result.map_err(|status| self.settled(method, status));
                 self.end(call, result);
             }
             None => {
@@ -105,9 +101,9 @@ impl Serving {
 
     /// Polls the parked call at an index, because its waker, its inbox or the engine asked for it.
     pub(super) fn on_woken(&mut self, index: usize) {
-        let Some(call) = self.calls.get(index).and_then(Option::as_ref) else { return };
-        let key = call.key;
-        match &call.state {
+        let Some(entry) = self.calls.get(index).and_then(Option::as_ref) else { return };
+        let key = entry.call.key();
+        match &entry.state {
             CallState::Parked { .. } => {}
             CallState::Spawned { inbox: Some(inbox), .. } => {
                 let inbox = Arc::clone(inbox);
@@ -115,43 +111,35 @@ impl Serving {
             }
             _ => return,
         }
-        let Some(mut call) = self.take_call(key) else { return };
-        match std::mem::replace(&mut call.state, CallState::Draining) {
-            CallState::Parked { slot, inbox } => self.run(call, slot, inbox),
-            other => {
-                call.state = other;
-                self.insert_call(call);
-            }
+        match self.take_entry(key) {
+            Some(Entry { call, state: CallState::Parked { slot, inbox } }) => self.run(call, slot, inbox),
+            Some(Entry { call, state }) => self.insert(call, state),
+            None => {}
         }
     }
 
     /// Moves the call to a task of its own before its first poll.
-    fn spawn(&mut self, mut call: Call, slot: Slot, inbox: Option<Arc<SharedInbox>>) {
-        let outbox = Outbox::new(
-            call.key,
-            Arc::clone(&self.mailbox),
-            self.shared.router.settings(call.method).max_send,
-            self.shared.options.stream_batch_size,
-        );
+    fn spawn(&mut self, call: Call, slot: Slot, inbox: Option<Arc<SharedInbox>>) {
+        let reply = Reply::new(call.key(), Arc::clone(call.reply.request()));
+        let outbox = Outbox::new(reply, Arc::clone(&self.mailbox), self.shared.options.stream_batch_size);
         let orphans = self.orphans.get_or_insert_default();
         let task = super::spawned::spawn(slot, Box::new(outbox), Arc::clone(&self.shared), &call, orphans);
-        call.state = CallState::Spawned { _task: task, inbox, flow: None };
-        self.insert_call(call);
+        self.insert(call, CallState::Spawned { _task: task, inbox, flow: None });
     }
 
     /// Takes a part of a spawned call's reply.
-    pub(super) fn on_reply(&mut self, reply: Reply) {
-        let key = reply.key;
-        // A call that is gone leaves a reply behind, and what a handler's error holds with it.
-        let Some(call) = self.call_mut(key) else { return drop_quietly(reply) };
-        match reply.part {
+    pub(super) fn on_parcel(&mut self, parcel: Parcel) {
+        let key = parcel.key;
+        // A call that is gone leaves a part of its reply behind, and what a handler's error holds with it.
+        let Some(entry) = self.entry_mut(key) else { return drop_quietly(parcel) };
+        match parcel.part {
             Part::Head(metadata, reply_head) => {
-                call.head_sent = true;
+                entry.call.reply.head_sent = true;
                 if let Err(status) = self.wire().send_head(key, reply_head, &metadata)
-                    && let Some(mut call) = self.take_call(key)
+                    && let Some(mut entry) = self.take_entry(key)
                 {
-                    call.head_sent = false;
-                    self.finish(call, &Err(status));
+                    entry.call.reply.head_sent = false;
+                    self.finish_entry(entry, &Err(status));
                 }
             }
             Part::Messages { mut messages, flow } => {
@@ -159,29 +147,28 @@ impl Serving {
                 wire.send_encoded(key, &mut messages);
                 if wire.connection.poll_writable(key) {
                     flow.on_room();
-                } else if let Some(call) = self.call_mut(key)
-                    && let CallState::Spawned { flow: place, .. } = &mut call.state
+                } else if let Some(entry) = self.entry_mut(key)
+                    && let CallState::Spawned { flow: place, .. } = &mut entry.state
                 {
                     *place = Some(flow);
                 }
             }
             Part::End { result, head_sent } => {
-                if let Some(mut call) = self.take_call(key) {
-                    call.head_sent = head_sent;
-                    let result = result.map_err(|status| self.settled(call.method, status));
-                    self.end(call, result);
+                if let Some(mut entry) = self.take_entry(key) {
+                    entry.call.reply.head_sent = head_sent;
+                    let method = entry.call.method();
+                    let result = result.map_err(|status| self.settled(method, status));
+                    self.finish_entry(entry, &result);
+                    drop_error(result);
                 }
             }
         }
     }
 
-    /// Ends a call with what its handler returned. The cause that an error holds is the handler's own, destructor
-    /// included (wire-rules E1).
+    /// Ends a call with what its handler returned.
     fn end(&mut self, call: Call, result: CallResult) {
         self.finish(call, &result);
-        if let Err(status) = result {
-            drop_quietly(status);
-        }
+        drop_error(result);
     }
 
     /// What a call ends with whose handler returned `status`.
@@ -194,47 +181,66 @@ impl Serving {
 
     /// Ends a call: trailers, and where they wait behind data that the peer has no window for, a memory of the
     /// deadline. `call` is not in the table.
-    pub(super) fn finish(&mut self, mut call: Call, result: &CallResult) {
+    pub(super) fn finish(&mut self, call: Call, result: &CallResult) {
         let wire = self.wire();
-        wire.finish(call.key, call.reply.head.format, call.head_sent, result.as_ref());
-        let drains = call.deadline.is_some() && wire.connection.queued(call.key) > 0;
-        if let CallState::Parked { slot, .. } = std::mem::replace(&mut call.state, CallState::Draining) {
-            drop_quietly(slot);
+        wire.finish(&call.reply, result.as_ref());
+        if call.deadline.is_some() && wire.connection.queued(call.key()) > 0 {
+            self.insert(call, CallState::Draining);
         }
-        if drains {
-            self.insert_call(call);
-        }
+    }
+
+    /// Ends a call that was in the table. Its future, if it has one still, is dropped.
+    pub(super) fn finish_entry(&mut self, entry: Entry, result: &CallResult) {
+        let Entry { call, state } = entry;
+        self.finish(call, result);
+        drop_state(state);
     }
 
     /// Drops a call whose stream is gone. Its future is dropped here, which is how a handler learns of it.
-    pub(super) fn cancel(call: Call) {
-        if let CallState::Parked { slot, .. } = call.state {
-            drop_quietly(slot);
-        }
+    pub(super) fn cancel(entry: Entry) {
+        drop_state(entry.state);
     }
 
     /// The future has ended: the slot is free for the next call.
-    fn retire(&mut self, call: &Call, mut slot: Slot) {
+    fn retire(&mut self, method: MethodIndex, mut slot: Slot) {
         // A future's destructor is the handler's code too.
         match survive(|| slot.as_mut().clear()) {
-            Some(()) => self.slots.give_back(call.method, slot),
+            Some(()) => self.slots.give_back(method, slot),
             None => drop_quietly(slot),
         }
     }
 
-    fn waker(&mut self, index: usize) -> (Arc<CallWaker>, Waker) {
+    /// The waker of the call at this index, which is about to be polled.
+    fn waker(&mut self, index: usize) -> &Waker {
         if index >= self.wakers.len() {
             self.wakers.resize_with(index + 1, || None);
         }
-        self.wakers[index].take().unwrap_or_else(|| {
+        let (call_waker, waker) = self.wakers[index].get_or_insert_with(|| {
             let waker = CallWaker::new(index as u32, Arc::clone(&self.mailbox));
             (Arc::clone(&waker), Waker::from(waker))
-        })
+        });
+        call_waker.on_poll();
+        waker
     }
 
     fn timed(&mut self) -> Option<Instant> {
         self.polls = self.polls.wrapping_add(1);
         (self.shared.options.execution == Execution::Auto && self.polls.is_multiple_of(TIMED_EVERY))
             .then(Instant::now)
+    }
+}
+
+/// Drops what a call had while it waited.
+fn drop_state(state: CallState) {
+    if let CallState::Parked { slot, .. } = state {
+        drop_quietly(slot);
+    }
+}
+
+/// Drops what a handler returned. The cause that an error holds is the handler's own, destructor included (wire-rules
+/// E1).
+fn drop_error(result: CallResult) {
+    if let Err(status) = result {
+        drop_quietly(status);
     }
 }

@@ -30,12 +30,12 @@ impl Serving {
     pub(super) fn look_for_slow_requests(&mut self, now: Instant) {
         let Some(timeout) = self.shared.options.receive_timeout else { return };
         let (mut late, mut waits) = (Vec::new(), false);
-        for call in self.calls.iter_mut().flatten() {
-            if let CallState::Receiving(_) = call.state {
-                call.looks += 1;
+        for entry in self.calls.iter_mut().flatten() {
+            if let CallState::Receiving { looks, .. } = &mut entry.state {
+                *looks += 1;
                 // The first look may have come right after the head.
-                if u32::from(call.looks) > LOOKS {
-                    late.push(call.key);
+                if u32::from(*looks) > LOOKS {
+                    late.push(entry.call.key());
                 } else {
                     waits = true;
                 }

@@ -12,7 +12,7 @@ use super::Shared;
 use super::call::{Call, Slot, panicked};
 use super::handlers::{Orphans, Running, Task};
 use crate::call::mailbox::Outbox;
-use crate::call::port::{Port, Target, with_port};
+use crate::call::port::{Port, with_port};
 use crate::router::MethodIndex;
 
 /// Spawns the call on the current runtime. The task ends with the call, or with the handle that is returned.
@@ -23,8 +23,8 @@ pub(super) fn spawn(
     call: &Call,
     orphans: &Arc<Orphans>,
 ) -> Task {
-    let (key, method) = (outbox.key(), call.method);
-    let port = Port::new(Target::Outbox(outbox), key, call.reply.clone(), false);
+    let method = call.method();
+    let port = Port::Outbox(outbox);
     Task::spawn(orphans, |running| {
         let mut call =
             Spawned { slot, port: Some(port), shared, method, polled: false, running: Some(running) };
@@ -70,8 +70,8 @@ impl Spawned {
             // Before the connection hears of it: the client's next call must find the place free.
             self.running = None;
         }
-        if let Target::Outbox(outbox) = &mut port.target {
-            outbox.flush(result.map(|result| (result, port.head_sent)));
+        if let Port::Outbox(outbox) = &mut port {
+            outbox.flush(result);
         }
         if ended {
             return Poll::Ready(());

@@ -17,11 +17,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use bytes::Bytes;
-use peregrine_core::call::SharedInbox;
+use peregrine_core::call::{Peer, SharedInbox};
 use peregrine_core::intercept::{EndHooks, Intercepted, InterceptedCall, Interceptors};
 use peregrine_core::{
-    BytesCodec, DecodeLimits, MetadataMap, MethodDescriptor, MethodFormat, Payload, PeerAddr, PeerIdentity,
-    Response, Status, Transcode,
+    BytesCodec, DecodeLimits, MetadataMap, MethodDescriptor, MethodFormat, Payload, Response, Status,
+    Transcode,
 };
 
 use super::{CallExtra, CallResult, CallSlot, IncomingCall};
@@ -61,8 +61,7 @@ struct Request {
     limits: DecodeLimits,
     deadline: Option<Instant>,
     body: Payload<'static>,
-    peer: PeerAddr,
-    peer_identity: Option<Arc<PeerIdentity>>,
+    peer: Arc<Peer>,
     /// Set if the call is in a format that is not the codec's own.
     format: Option<MethodFormat>,
 }
@@ -122,7 +121,6 @@ impl InterceptedSlot {
             inbox: request.inbox,
             deadline: request.deadline,
             peer: &request.peer,
-            peer_identity: request.peer_identity.as_ref(),
             limits: &request.limits,
             format: request.format.as_ref(),
             extra: Some(Box::new(extra)),
@@ -133,13 +131,13 @@ impl InterceptedSlot {
 impl CallSlot for InterceptedSlot {
     fn start(mut self: Pin<&mut Self>, call: IncomingCall<'_>) -> Result<(), Status> {
         let this = &mut *self;
-        let IncomingCall { metadata, body, inbox, deadline, peer, peer_identity, limits, format, .. } = call;
+        let IncomingCall { metadata, body, inbox, deadline, peer, limits, format, .. } = call;
         let body = body.into_owned();
         let shown = inbox.is_none().then(|| body.clone().into_bytes());
         let metadata = Arc::clone(metadata);
         let mut seen =
-            InterceptedCall::on_server(*this.method, metadata, deadline, peer.clone(), this.is_secure)
-                .with_identity(peer_identity.cloned())
+            InterceptedCall::on_server(*this.method, metadata, deadline, peer.addr.clone(), this.is_secure)
+                .with_identity(peer.identity.clone())
                 .with_body(shown);
         let interceptors = this.interceptors.clone();
         let interceptors = Box::pin(async move {
@@ -151,8 +149,7 @@ impl CallSlot for InterceptedSlot {
             limits: *limits,
             deadline,
             body,
-            peer: peer.clone(),
-            peer_identity: peer_identity.cloned(),
+            peer: Arc::clone(peer),
             format: format.cloned(),
         };
         this.state = State::Intercepting { interceptors, request };

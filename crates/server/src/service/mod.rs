@@ -12,11 +12,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use peregrine_core::call::SharedInbox;
+use peregrine_core::call::{Peer, SharedInbox};
 use peregrine_core::intercept::MessageHooks;
 use peregrine_core::{
-    DecodeLimits, Extensions, MetadataMap, MethodFormat, Payload, PeerAddr, PeerIdentity, ServiceDescriptor,
-    Status,
+    DecodeLimits, Extensions, MetadataMap, MethodFormat, Payload, ServiceDescriptor, Status,
 };
 
 pub(crate) use self::intercepted::InterceptedSlot;
@@ -66,9 +65,7 @@ pub struct IncomingCall<'a> {
     /// When the call has to be over.
     pub deadline: Option<Instant>,
     /// Who calls.
-    pub peer: &'a PeerAddr,
-    /// Who calls, by the certificate shown.
-    pub peer_identity: Option<&'a Arc<PeerIdentity>>,
+    pub peer: &'a Arc<Peer>,
     /// Bounds for decoding.
     pub limits: &'a DecodeLimits,
     /// How messages are rewritten, if they are in a format that is not the codec's own.

@@ -4,15 +4,17 @@
 //! both and borrows nothing from the server.
 
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use peregrine_core::call::StreamWatch;
+use peregrine_core::call::{Peer, StreamWatch};
 use peregrine_core::{
-    Cancellation, Codec, Message, MetadataMap, PeerAddr, PeerIdentity, Request, Response, Status, Streaming,
-    Transcode, format,
+    Cancellation, Codec, Message, MetadataMap, Request, Response, Status, Streaming, Transcode, format,
 };
+use pin_project_lite::pin_project;
 
 use super::slot::{ResponseSink, Slot};
 use super::{CallResult, CallSlot, IncomingCall};
@@ -31,7 +33,7 @@ where
     Slot::boxed(service, move |service, call, over| {
         let transcode = response_format(&call);
         let reply = handler(service, decode_request::<C, A>(call, over)?);
-        Ok(async move { respond::<C, B>(reply.await?, transcode.as_deref()) })
+        Ok(Respond { reply, transcode, shape: PhantomData::<fn(C, B)> })
     })
 }
 
@@ -64,7 +66,7 @@ where
     Slot::boxed(service, move |service, call, over| {
         let transcode = response_format(&call);
         let reply = handler(service, streaming_request::<C, A>(call, over)?);
-        Ok(async move { respond::<C, B>(reply.await?, transcode.as_deref()) })
+        Ok(Respond { reply, transcode, shape: PhantomData::<fn(C, B)> })
     })
 }
 
@@ -84,13 +86,38 @@ where
     })
 }
 
+pin_project! {
+    /// A call with one reply message: the handler's future, then the writing of its reply. By hand, since an `async`
+    /// block would keep the handler's future twice, as what it captures and as what it awaits, and move it.
+    struct Respond<C, B, F> {
+        #[pin]
+        reply: F,
+        transcode: Option<Arc<dyn Transcode>>,
+        shape: PhantomData<fn(C, B)>,
+    }
+}
+
+impl<C, B, F> Future for Respond<C, B, F>
+where
+    C: Codec<B>,
+    B: 'static,
+    F: Future<Output = Result<Response<B>, Status>>,
+{
+    type Output = CallResult;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {
+        let this = self.project();
+        let response = ready!(this.reply.poll(cx))?;
+        Poll::Ready(respond::<C, B>(response, this.transcode.as_deref()))
+    }
+}
+
 /// Writes a unary reply: head, then the one message. A message that cannot be encoded ends the call with the
 /// error in trailers, since the head is out by then (wire-rules E3).
 fn respond<C: Codec<B>, B: 'static>(response: Response<B>, transcode: Option<&dyn Transcode>) -> CallResult {
     let compression = response.compression().copied();
     let (message, metadata, trailers, _extensions) = response.into_parts();
-    port::send_head(metadata, compression.as_ref())?;
-    port::send_message::<C, B>(&message, transcode, None)?;
+    port::send_reply::<C, B>(metadata, compression.as_ref(), &message, transcode)?;
     Ok(trailers)
 }
 
@@ -107,7 +134,7 @@ fn decode_request<C: Codec<A>, A: 'static>(
     let transcode = call.format.map(|format| &*format.request);
     let (len, compressed) = (call.body.len(), call.body.was_compressed());
     let message = format::decode::<C, A>(call.body, transcode, call.limits)?;
-    let mut request = request(message, call.metadata, call.deadline, call.peer, call.peer_identity, over);
+    let mut request = request(message, call.metadata, call.deadline, call.peer, over);
     request.set_compressed(compressed);
     if let Some(mut extra) = extra {
         *request.extensions_mut() = extra.extensions;
@@ -126,7 +153,7 @@ fn streaming_request<C: Codec<A>, A: 'static>(
     };
     let transcode = call.format.map(|format| Arc::clone(&format.request));
     let messages = Streaming::new::<C>(inbox, *call.limits).transcoded(transcode);
-    let mut request = request(messages, call.metadata, call.deadline, call.peer, call.peer_identity, over);
+    let mut request = request(messages, call.metadata, call.deadline, call.peer, over);
     if let Some(extra) = extra {
         *request.extensions_mut() = extra.extensions;
         request.set_watch(StreamWatch { messages: extra.request_hooks, ..StreamWatch::default() });
@@ -139,14 +166,12 @@ fn request<M>(
     message: M,
     metadata: &Arc<MetadataMap>,
     deadline: Option<Instant>,
-    peer: &PeerAddr,
-    identity: Option<&Arc<PeerIdentity>>,
+    peer: &Arc<Peer>,
     over: Cancellation,
 ) -> Request<M> {
     let mut request = Request::new(message);
     request.set_deadline(deadline);
-    request.set_peer(peer.clone());
-    request.set_peer_identity(identity.cloned());
+    request.set_peer(Arc::clone(peer));
     request.share_metadata(Arc::clone(metadata));
     request.set_cancellation(over);
     request
