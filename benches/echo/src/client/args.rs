@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub(crate) const USAGE: &str = "usage: bench-client ADDR unary|stream|collect \
-[size=256] [count=16] [conns=4] [conc=128] [warm=1] [meas=5]";
+[size=256] [count=16] [conns=4] [conc=128] [warm=1] [meas=5] [calls=N]";
 
 /// What to call, and how often.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub(crate) struct Args {
     pub(crate) conc: usize,
     pub(crate) warm: Duration,
     pub(crate) meas: Duration,
+    /// Measured calls in all; `meas` does not count then.
+    pub(crate) calls: Option<u64>,
 }
 
 /// Which of the bench service's methods is called.
@@ -40,8 +42,17 @@ impl Args {
             other => return Err(format!("unknown mode {other}")),
         };
         let second = Duration::from_secs(1);
-        let mut args =
-            Self { address, mode, size: 256, count: 16, conns: 4, conc: 128, warm: second, meas: 5 * second };
+        let mut args = Self {
+            address,
+            mode,
+            size: 256,
+            count: 16,
+            conns: 4,
+            conc: 128,
+            warm: second,
+            meas: 5 * second,
+            calls: None,
+        };
         for word in words {
             let (key, value) = word.split_once('=').ok_or_else(|| format!("{word} is no key=value"))?;
             let bad = |_| format!("{key} cannot be {value}");
@@ -52,6 +63,7 @@ impl Args {
                 "conc" => args.conc = value.parse().map_err(bad)?,
                 "warm" => args.warm = seconds(value).ok_or_else(|| format!("warm cannot be {value}"))?,
                 "meas" => args.meas = seconds(value).ok_or_else(|| format!("meas cannot be {value}"))?,
+                "calls" => args.calls = Some(value.parse().map_err(bad)?),
                 _ => return Err(format!("unknown key {key}")),
             }
         }
@@ -76,10 +88,11 @@ mod tests {
 
     #[test]
     fn keys_change_the_defaults() {
-        let args = parse("127.0.0.1:1 stream size=64 count=3 conns=1 conc=2 warm=0.5 meas=2").unwrap();
+        let args = parse("127.0.0.1:1 stream size=64 count=3 conns=1 conc=2 warm=0.5 meas=2 calls=9").unwrap();
         assert_eq!(args.mode, Mode::Stream);
         assert_eq!((args.size, args.count, args.conns, args.conc), (64, 3, 1, 2));
         assert_eq!((args.warm, args.meas), (Duration::from_millis(500), Duration::from_secs(2)));
+        assert_eq!(args.calls, Some(9));
     }
 
     #[test]

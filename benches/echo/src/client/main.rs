@@ -2,7 +2,8 @@
 //!
 //! Closed-loop load on the product's own client. MODE: unary, stream, collect. Keys, with their defaults: `size=256`
 //! bytes of payload, `count=16` messages a stream, `conns=4`, `conc=128` calls at once in all, `warm=1` and `meas=5`
-//! seconds. Prints one line: `rate=` calls a second, `cpu_us=` of this process a call, `p50_us=`, `p99_us=`, `errs=`.
+//! seconds, or `calls=N` instead of `meas` for so many calls whatever their time (a count of instructions needs that).
+//! Prints one line: `rate=` calls a second, `cpu_us=` of this process a call, `p50_us=`, `p99_us=`, `errs=`.
 
 mod args;
 mod cpu;
@@ -41,7 +42,7 @@ fn run(args: Args) -> Result<String> {
                 .await?;
             clients.push(pb::BenchClient::new(channel));
         }
-        let phase = Arc::new(Phase::default());
+        let phase = Arc::new(Phase::new(args.calls));
         let mut workers = JoinSet::new();
         for number in 0..args.conc {
             workers.spawn(worker::run(
@@ -53,10 +54,16 @@ fn run(args: Args) -> Result<String> {
         tokio::time::sleep(args.warm).await;
         let (begun, cpu) = (Instant::now(), cpu::used());
         phase.measure();
-        tokio::time::sleep(args.meas).await;
-        phase.stop();
-        let (elapsed, cpu) = (begun.elapsed(), cpu::used().saturating_sub(cpu));
         let mut measured = Measured::default();
+        if args.calls.is_some() {
+            while let Some(worker) = workers.join_next().await {
+                measured.add(worker?);
+            }
+        } else {
+            tokio::time::sleep(args.meas).await;
+            phase.stop();
+        }
+        let (elapsed, cpu) = (begun.elapsed(), cpu::used().saturating_sub(cpu));
         while let Some(worker) = workers.join_next().await {
             measured.add(worker?);
         }

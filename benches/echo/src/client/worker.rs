@@ -1,7 +1,7 @@
 //! One caller: a call after the other, each checked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -15,19 +15,39 @@ pub(crate) mod pb {
 }
 
 /// Where the run is.
-#[derive(Debug, Default)]
-pub(crate) struct Phase(AtomicU8);
+#[derive(Debug)]
+pub(crate) struct Phase {
+    phase: AtomicU8,
+    /// Measured calls that are still to be made.
+    left: AtomicI64,
+}
 
 impl Phase {
+    const WARM: u8 = 0;
     const MEASURE: u8 = 1;
     const STOP: u8 = 2;
 
+    /// Warming up. `calls`: how many calls are measured; until [`stop`](Self::stop) if `None`.
+    pub(crate) fn new(calls: Option<u64>) -> Self {
+        let left = calls.and_then(|calls| calls.try_into().ok()).unwrap_or(i64::MAX);
+        Self { phase: AtomicU8::new(Self::WARM), left: AtomicI64::new(left) }
+    }
+
     pub(crate) fn measure(&self) {
-        self.0.store(Self::MEASURE, Ordering::Relaxed);
+        self.phase.store(Self::MEASURE, Ordering::Relaxed);
     }
 
     pub(crate) fn stop(&self) {
-        self.0.store(Self::STOP, Ordering::Relaxed);
+        self.phase.store(Self::STOP, Ordering::Relaxed);
+    }
+
+    /// Whether the next call is measured; `None` if there is none.
+    fn next_call(&self) -> Option<bool> {
+        match self.phase.load(Ordering::Relaxed) {
+            Self::WARM => Some(false),
+            Self::MEASURE => (self.left.fetch_sub(1, Ordering::Relaxed) > 0).then_some(true),
+            _ => None,
+        }
     }
 }
 
@@ -50,7 +70,7 @@ impl Measured {
 pub(crate) async fn run(client: pb::BenchClient, args: Args, phase: Arc<Phase>) -> Measured {
     let payload = Bytes::from(vec![0x5a; args.size]);
     let mut measured = Measured::default();
-    loop {
+    while let Some(is_measured) = phase.next_call() {
         let begun = Instant::now();
         let right = match args.mode {
             Mode::Unary => unary(&client, &payload).await,
@@ -60,14 +80,11 @@ pub(crate) async fn run(client: pb::BenchClient, args: Args, phase: Arc<Phase>) 
         if !matches!(right, Ok(true)) {
             measured.errors += 1;
         }
-        match phase.0.load(Ordering::Relaxed) {
-            Phase::STOP => return measured,
-            Phase::MEASURE => {
-                measured.latencies.push(begun.elapsed().as_nanos().min(u128::from(u32::MAX)) as u32);
-            }
-            _ => {}
+        if is_measured {
+            measured.latencies.push(begun.elapsed().as_nanos().min(u128::from(u32::MAX)) as u32);
         }
     }
+    measured
 }
 
 async fn unary(client: &pb::BenchClient, payload: &Bytes) -> Result<bool, Status> {
