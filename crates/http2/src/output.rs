@@ -168,13 +168,25 @@ impl Output {
     #[expect(clippy::arithmetic_side_effects, reason = "lengths of what is in memory")]
     pub(crate) fn seal_data(&mut self, header_at: usize, stream: StreamId, len: usize, linked: usize) {
         self.linked += linked;
-        let before = match self.tail {
-            Some(tail) if tail.header_at == header_at => tail.payload,
-            _ => 0,
-        };
-        let payload = before + len;
+        let payload = self.payload_at(header_at) + len;
         self.fill_header(header_at, stream, payload, Flags::NONE);
         self.tail = Some(Tail { stream, header_at, payload });
+    }
+
+    /// As [`seal_data`](Self::seal_data), for a frame that ends its stream.
+    #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of what is in memory")]
+    pub(crate) fn seal_last_data(&mut self, header_at: usize, stream: StreamId, len: usize, linked: usize) {
+        self.linked += linked;
+        let payload = self.payload_at(header_at) + len;
+        self.fill_header(header_at, stream, payload, Flags::END_STREAM);
+        self.tail = None;
+    }
+
+    /// Octets that the frame with its header there had so far.
+    #[inline]
+    fn payload_at(&self, header_at: usize) -> usize {
+        self.tail.filter(|tail| tail.header_at == header_at).map_or(0, |tail| tail.payload)
     }
 
     /// Puts END_STREAM on the DATA frame of `stream` at the end of the output, or appends an empty one that

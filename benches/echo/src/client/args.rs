@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn keys_change_the_defaults() {
-        let args = parse("127.0.0.1:1 stream size=64 count=3 conns=1 conc=2 warm=0.5 meas=2 calls=9").unwrap();
+        let args =
+            parse("127.0.0.1:1 stream size=64 count=3 conns=1 conc=2 warm=0.5 meas=2 calls=9").unwrap();
         assert_eq!(args.mode, Mode::Stream);
         assert_eq!((args.size, args.count, args.conns, args.conc), (64, 3, 1, 2));
         assert_eq!((args.warm, args.meas), (Duration::from_millis(500), Duration::from_secs(2)));

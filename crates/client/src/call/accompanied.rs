@@ -22,6 +22,7 @@ use peregrine_core::{
 use pin_project_lite::pin_project;
 use tokio::time::Instant;
 
+use super::plan::Earlier;
 use super::pump::RequestWatch;
 use super::{single, streaming};
 use crate::channel::Channel;
@@ -74,7 +75,7 @@ where
         let result = match call.answer.take() {
             Some(answer) => answered::<C, B>(answer),
             None => match show_request::<C, A>(&mut call.request_hooks, request.get_ref()) {
-                Ok(()) => single::start_unary::<C, A, B>(channel, method, request).await,
+                Ok(()) => single::start_unary::<C, A, B>(channel, method, request, Earlier::default()).await,
                 Err(status) => Err(status),
             },
         };
@@ -167,7 +168,7 @@ async fn begin<T>(
     request: &mut Request<T>,
 ) -> Result<Intercepted, Status> {
     let own = request.extensions_mut().remove::<CredentialSet>().unwrap_or_default();
-    let timeout = request.options().or(channel.defaults(method.path)).timeout;
+    let timeout = request.options().timeout.or(channel.defaults(method.path).timeout);
     let asked = request.options().timeout;
     let begun = Instant::now();
     let mut call = InterceptedCall::on_client(*method, request, channel.is_secure());

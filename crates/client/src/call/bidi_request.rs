@@ -82,7 +82,7 @@ impl<C: Codec<A>, A: Send> BidiRequest<C, A> {
             StreamedRequest::new(move || response.sink(Some(verdict.awaited_by(&response.inbox))))
         };
         let mut plan = self.later.plan();
-        match plan.start(&mut outgoing, false).await {
+        match plan.start(&mut outgoing).await {
             Ok(started) => {
                 refused.is_started = true;
                 let watch = self.pump.take_watch();

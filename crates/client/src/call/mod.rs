@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `accompanied` | calls with interceptors, credentials, or on behalf of another call |
 //! | `plan` | options, deadline and retries, the same for all shapes |
+//! | `quick` | the usual way of a unary call |
 //! | `single` | calls with one response: unary and client streaming |
 //! | `streaming` | calls with a stream of responses: server streaming and bidi |
 //! | `bidi_request` | the request stream of a bidi call, through all starts of the call |
@@ -14,6 +15,7 @@ mod accompanied;
 mod bidi_request;
 mod plan;
 mod pump;
+mod quick;
 mod replay;
 mod single;
 mod streaming;

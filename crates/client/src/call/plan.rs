@@ -102,6 +102,14 @@ impl Starts {
     }
 }
 
+/// What was done for a call before its plan was made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Earlier {
+    /// When the call has to be over, if that was worked out.
+    pub(super) deadline: Option<CallDeadline>,
+    pub(super) starts: Starts,
+}
+
 /// A call that is on its way.
 #[derive(Debug)]
 pub(super) struct Started {
@@ -119,10 +127,11 @@ impl<'a> Plan<'a> {
         channel: &'a Channel,
         method: &MethodDescriptor<'a>,
         request: Request<T>,
+        earlier: Earlier,
     ) -> Result<(Self, T), Status> {
-        let options = request.options().or(channel.defaults(method.path));
+        let options = request.options().or(*channel.defaults(method.path));
         let format = channel.method_format(options.format, method)?;
-        let deadline = deadline(options.timeout, request.deadline());
+        let deadline = earlier.deadline.or_else(|| deadline(options.timeout, request.deadline()));
         let (message, metadata, _extensions) = request.into_parts();
         if let Some(deadline) = &deadline
             && deadline.at <= deadline.started
@@ -140,8 +149,8 @@ impl<'a> Plan<'a> {
             format,
             packer,
             deadline,
-            has_waited: false,
-            starts: Starts::default(),
+            has_waited: earlier.starts.next() > 1,
+            starts: earlier.starts,
         };
         Ok((plan, message))
     }
@@ -188,16 +197,11 @@ impl<'a> Plan<'a> {
         self.options.max_response_size.unwrap_or(usize::MAX)
     }
 
-    /// Makes a connection if there is none and starts the call on it. `is_complete`: `outgoing` writes the whole
-    /// request.
+    /// Makes a connection if there is none and starts the call on it.
     ///
     /// # Errors
     /// No connection, no time, or a message that cannot be sent.
-    pub(super) async fn start(
-        &mut self,
-        outgoing: &mut impl Outgoing,
-        is_complete: bool,
-    ) -> Result<Started, Status> {
+    pub(super) async fn start(&mut self, outgoing: &mut (impl Outgoing + Send)) -> Result<Started, Status> {
         loop {
             let connection = match self.channel.ready_connection() {
                 Some(connection) => connection,
@@ -208,7 +212,7 @@ impl<'a> Plan<'a> {
                 },
             };
             let mut opener = Opener::new(connection);
-            match self.open(&mut opener, outgoing, is_complete).await {
+            match self.open(&mut opener, outgoing).await {
                 Ok(id) => return Ok(Started { connection: opener.into_connection(), id }),
                 Err(StartError::Failed(status)) => {
                     let peer = Arc::clone(opener.connection().name());
@@ -256,8 +260,7 @@ impl<'a> Plan<'a> {
     async fn open(
         &mut self,
         opener: &mut Opener,
-        outgoing: &mut impl Outgoing,
-        is_complete: bool,
+        outgoing: &mut (impl Outgoing + Send),
     ) -> Result<CallId, StartError> {
         // Armed only if the call has to wait for a stream.
         let mut timer: Option<Pin<Box<Sleep>>> = None;
@@ -268,7 +271,7 @@ impl<'a> Plan<'a> {
                 let status = deadline.exceeded("waiting for one of the streams that the peer allows");
                 return Poll::Ready(Err(StartError::Failed(status)));
             }
-            let started = self.poll_open(cx, opener, outgoing, is_complete);
+            let started = self.poll_open(cx, opener, outgoing);
             if started.is_pending() {
                 self.has_waited = true;
                 if let Some(deadline) = &self.deadline
@@ -289,8 +292,7 @@ impl<'a> Plan<'a> {
         &mut self,
         cx: &mut Context<'_>,
         opener: &mut Opener,
-        outgoing: &mut impl Outgoing,
-        is_complete: bool,
+        outgoing: &mut (impl Outgoing + Send),
     ) -> Poll<Result<CallId, StartError>> {
         let timeout = match self.timeout() {
             Ok(timeout) => timeout,
@@ -312,7 +314,6 @@ impl<'a> Plan<'a> {
             deadline: self.deadline,
             max_request: self.max_request(),
             packer: self.packer.as_deref(),
-            is_complete,
             attempt: self.starts.next(),
         };
         opener.poll_start(cx, &call, outgoing)
@@ -322,10 +323,9 @@ impl<'a> Plan<'a> {
     fn timeout(&mut self) -> Result<Option<Timeout>, Status> {
         let Some(deadline) = &mut self.deadline else { return Ok(None) };
         if !self.has_waited
-            && let Some(timeout) = self.options.timeout
-            && deadline.started.checked_add(timeout) == Some(deadline.at)
+            && let Some(timeout) = recurring_timeout(deadline, self.options.timeout)
         {
-            return Ok(Some(Timeout { text: encode_timeout(timeout), recurs: true }));
+            return Ok(Some(timeout));
         }
         let now = now();
         deadline.waited = now.saturating_duration_since(deadline.started);
@@ -347,8 +347,26 @@ fn target_name(channel: &Channel) -> Arc<str> {
     channel.target().to_string().into()
 }
 
+/// What goes into `grpc-timeout` of a call that starts in the moment in which it is made.
+#[inline]
+pub(super) fn timeout_text(deadline: &CallDeadline, timeout: Option<Duration>) -> Timeout {
+    recurring_timeout(deadline, timeout).unwrap_or_else(|| Timeout {
+        text: encode_timeout(deadline.at.saturating_duration_since(deadline.started)),
+        recurs: false,
+    })
+}
+
+/// The caller's own timeout, if no deadline comes before its end: other calls are likely to have the same.
+#[inline]
+fn recurring_timeout(deadline: &CallDeadline, timeout: Option<Duration>) -> Option<Timeout> {
+    let timeout = timeout?;
+    (deadline.started.checked_add(timeout) == Some(deadline.at))
+        .then(|| Timeout { text: encode_timeout(timeout), recurs: true })
+}
+
 /// The earlier of a timeout that begins now and a deadline.
-fn deadline(timeout: Option<Duration>, deadline: Option<Instant>) -> Option<CallDeadline> {
+#[inline]
+pub(super) fn deadline(timeout: Option<Duration>, deadline: Option<Instant>) -> Option<CallDeadline> {
     if timeout.is_none() && deadline.is_none() {
         return None;
     }

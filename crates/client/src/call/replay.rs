@@ -47,7 +47,7 @@ impl<C: Codec<A>, A: Send + 'static> Ready<C, A> {
         if response.inbox.is_abandoned() {
             return;
         }
-        match plan.start(&mut outgoing, true).await {
+        match plan.start(&mut outgoing).await {
             Ok(started) => {
                 unfinished.is_started = true;
                 response.call.place(started);

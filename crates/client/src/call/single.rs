@@ -17,11 +17,13 @@ use peregrine_http2::Head;
 
 use super::SENDER_CAPACITY;
 use super::accompanied::{self, Way, is_accompanied};
-use super::plan::{Plan, Started};
+use super::plan::{Earlier, Plan};
 use super::pump::{Kept, Pump, RequestWatch, StreamedRequest};
+use super::quick::UnaryCall;
 use crate::channel::Channel;
 use crate::connection::{
-    Body, CallId, MessageTarget, NewSink, Outgoing, Reply, SharedConnection, metadata, too_large_hint,
+    Body, CallId, MessageTarget, NewSink, Outgoing, Reply, SharedConnection, give_back, metadata,
+    too_large_hint,
 };
 
 /// Calls a method with one request and one response.
@@ -33,44 +35,42 @@ use crate::connection::{
 /// # Errors
 /// The status that the peer sent or that this side came to. If there was no connection, its source is the
 /// [`Error`](peregrine_core::Error) that says why.
-pub fn unary<C, A, B>(
-    channel: &Channel,
-    method: &MethodDescriptor<'_>,
+pub fn unary<'a, C, A, B>(
+    channel: &'a Channel,
+    method: &'a MethodDescriptor<'a>,
     request: Request<A>,
-) -> impl Future<Output = Result<Response<B>, Status>>
+) -> impl Future<Output = Result<Response<B>, Status>> + Send + use<'a, C, A, B>
 where
     C: Codec<A> + Codec<B>,
     A: Send + 'static,
     B: Send + 'static,
 {
-    if is_accompanied(channel, &request) {
-        Way::long(accompanied::unary::<C, A, B>(channel, method, request))
-    } else {
-        Way::Short { call: start_unary::<C, A, B>(channel, method, request) }
-    }
+    UnaryCall::<'a, C, A, B>::new(channel, method, request)
 }
 
-/// The call itself.
+/// The call itself, however much there is to it. `earlier` is what was done for it before.
 pub(super) async fn start_unary<C, A, B>(
     channel: &Channel,
     method: &MethodDescriptor<'_>,
     request: Request<A>,
+    earlier: Earlier,
 ) -> Result<Response<B>, Status>
 where
     C: Codec<A> + Codec<B>,
     A: Send,
     B: Send,
 {
-    let (mut plan, message) = Plan::new(channel, method, request)?;
+    let (mut plan, message) = Plan::new(channel, method, request, earlier)?;
     let max_response = plan.max_response();
     let format = plan.format().cloned();
     let mut outgoing =
         OneMessage::<C, A> { message, max_response, format: format.clone(), codec: PhantomData };
     loop {
-        let mut pending = PendingReply::new(plan.start(&mut outgoing, true).await?);
+        let started = plan.start(&mut outgoing).await?;
+        let mut pending = PendingReply::new(started.connection, started.id);
         match (&mut pending).await {
             Reply::Received { head, body, trailers } => {
-                let decoded = decode::<C, B>(&pending.connection, format.as_deref(), body, head, trailers);
+                let decoded = decode::<C, B>(format.as_deref(), body, head, trailers);
                 return decoded.map_err(|status| plan.explain(status, Arc::clone(pending.connection.name())));
             }
             Reply::Failed(failure) if plan.starts_again(failure.fate) => {}
@@ -119,16 +119,16 @@ where
     B: Send,
     S: Stream<Item = A> + Send,
 {
-    let (mut plan, source) = Plan::new(channel, method, request)?;
+    let (mut plan, source) = Plan::new(channel, method, request, Earlier::default())?;
     let mut source = pin!(Some(source));
     let max_response = plan.max_response();
     let format = plan.format().cloned();
     let mut outgoing = StreamedRequest::new(|| NewSink::Single { max_response });
     let mut kept = Kept::default();
     loop {
-        let started = plan.start(&mut outgoing, false).await?;
+        let started = plan.start(&mut outgoing).await?;
         let mut pump = Pump::<C, A>::new(&started, &plan, kept).with_watch(watch.take());
-        let mut pending = PendingReply::new(started);
+        let mut pending = PendingReply::new(started.connection, started.id);
         let reply = poll_fn(|cx| {
             let _is_done = pump.poll(source.as_mut(), cx);
             Pin::new(&mut pending).poll(cx)
@@ -137,7 +137,7 @@ where
         watch = pump.take_watch();
         kept = match (reply, pump.take_kept()) {
             (Reply::Received { head, body, trailers }, _) => {
-                let decoded = decode::<C, B>(&pending.connection, format.as_deref(), body, head, trailers);
+                let decoded = decode::<C, B>(format.as_deref(), body, head, trailers);
                 return decoded.map_err(|status| plan.explain(status, Arc::clone(pending.connection.name())));
             }
             (Reply::Failed(failure), Some(kept)) if plan.starts_again(failure.fate) => kept,
@@ -184,7 +184,7 @@ impl<C: Codec<A>, A: Send> Outgoing for OneMessage<C, A> {
 }
 
 /// Waits for the reply of a call; cancels the call if dropped before.
-struct PendingReply {
+pub(super) struct PendingReply {
     connection: Arc<SharedConnection>,
     id: CallId,
     /// The start of the call left this task's waker with the connection a moment ago.
@@ -193,14 +193,26 @@ struct PendingReply {
 }
 
 impl PendingReply {
-    fn new(started: Started) -> Self {
-        Self { connection: started.connection, id: started.id, is_registered: true, is_done: false }
+    #[inline]
+    pub(super) fn new(connection: Arc<SharedConnection>, id: CallId) -> Self {
+        Self { connection, id, is_registered: true, is_done: false }
+    }
+
+    pub(super) fn connection(&self) -> &SharedConnection {
+        &self.connection
+    }
+
+    /// As [`new`](Self::new), for whoever does not poll it where it was made but leaves that for the next time.
+    #[inline]
+    pub(super) fn polled_next_time(connection: Arc<SharedConnection>, id: CallId) -> Self {
+        Self { connection, id, is_registered: false, is_done: false }
     }
 }
 
 impl Future for PendingReply {
     type Output = Reply;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Reply> {
         if std::mem::take(&mut self.is_registered) {
             return Poll::Pending;
@@ -212,6 +224,7 @@ impl Future for PendingReply {
 }
 
 impl Drop for PendingReply {
+    #[inline]
     fn drop(&mut self) {
         if !self.is_done {
             self.connection.cancel(self.id);
@@ -220,10 +233,10 @@ impl Drop for PendingReply {
 }
 
 /// The response of a successful call.
-fn decode<C: Codec<B>, B>(
-    connection: &SharedConnection,
+#[inline]
+pub(super) fn decode<C: Codec<B>, B>(
     format: Option<&MethodFormat>,
-    mut body: Body,
+    mut body: Box<Body>,
     head: Option<Arc<Head>>,
     trailers: Option<Arc<Head>>,
 ) -> Result<Response<B>, Status> {
@@ -231,9 +244,11 @@ fn decode<C: Codec<B>, B>(
     let payload = body.finish().map_err(too_large_hint)?;
     let compressed = payload.was_compressed();
     let message = format::decode::<C, B>(payload, transcode, &DecodeLimits::default())?;
-    connection.recycle(body);
+    give_back(body);
     let mut response = Response::new(message);
-    response.set_compressed(compressed);
+    if compressed {
+        response.set_compressed(true);
+    }
     if head.is_some() || trailers.is_some() {
         let shared =
             |head: Option<Arc<Head>>| head.map_or_else(|| Ok(SharedMetadata::new()), |head| metadata(&head));

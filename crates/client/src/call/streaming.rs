@@ -18,7 +18,7 @@ use peregrine_core::{
 use super::SENDER_CAPACITY;
 use super::accompanied::{self, Way, is_accompanied};
 use super::bidi_request::{BidiRequest, Verdict};
-use super::plan::{Plan, Started};
+use super::plan::{Earlier, Plan, Started};
 use super::pump::{RequestWatch, StreamedRequest};
 use super::replay::ServerStreamingReplay;
 use crate::channel::Channel;
@@ -62,10 +62,10 @@ where
     A: Send + 'static,
     B: Send,
 {
-    let (mut plan, message) = Plan::new(channel, method, request)?;
+    let (mut plan, message) = Plan::new(channel, method, request, Earlier::default())?;
     let response = ResponseStream::new(&plan);
     let mut outgoing = OneRequest::<C, A>::new(&plan, message, response.clone());
-    let started = plan.start(&mut outgoing, true).await?;
+    let started = plan.start(&mut outgoing).await?;
     response.call.place_first(started);
     Ok(responses::<C, B>(&plan, response.inbox))
 }
@@ -111,11 +111,11 @@ where
     B: Send,
     S: Stream<Item = A> + Send + 'static,
 {
-    let (mut plan, source) = Plan::new(channel, method, request)?;
+    let (mut plan, source) = Plan::new(channel, method, request, Earlier::default())?;
     let response = ResponseStream::new(&plan);
     let verdict = Arc::new(Verdict::default());
     let mut outgoing = StreamedRequest::new(|| response.sink(Some(verdict.awaited_by(&response.inbox))));
-    let started = plan.start(&mut outgoing, false).await?;
+    let started = plan.start(&mut outgoing).await?;
     let runtime = started.connection.runtime().clone();
     let request = BidiRequest::<C, A>::new(&plan, &started, response.clone(), verdict, watch);
     response.call.place_first(started);

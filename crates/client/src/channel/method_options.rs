@@ -1,5 +1,6 @@
 //! Options of single services and methods, which a channel's calls start from.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use peregrine_core::{CallOptions, Error, Phase};
@@ -26,8 +27,9 @@ impl MethodOptions {
     }
 
     /// The options of a method: its own, else its service's, else the channel's.
-    pub(super) fn of(&self, path: &str) -> CallOptions {
-        if self.by_name.is_empty() { self.defaults } else { self.find(path) }
+    #[inline]
+    pub(super) fn of(&self, path: &str) -> Cow<'_, CallOptions> {
+        if self.by_name.is_empty() { Cow::Borrowed(&self.defaults) } else { Cow::Owned(self.find(path)) }
     }
 
     fn find(&self, path: &str) -> CallOptions {
@@ -58,14 +60,14 @@ mod tests {
     fn a_methods_options_come_before_its_services_and_those_before_the_channels() {
         let seconds = |n| CallOptions::new().timeout(Duration::from_secs(n));
         let mut options = MethodOptions::new(seconds(1).max_response_size(9));
-        assert_eq!(options.of("/a.S/M"), options.defaults);
+        assert_eq!(*options.of("/a.S/M"), options.defaults);
         options.add("a.S", seconds(2).max_request_size(7)).unwrap();
         options.add("/a.S/M", seconds(5)).unwrap();
         options.add("a.S/M", CallOptions::new().timeout(Duration::from_secs(3))).unwrap();
         let service = seconds(2).max_request_size(7).max_response_size(9);
-        assert_eq!(options.of("/a.S/M"), service.timeout(Duration::from_secs(3)));
-        assert_eq!(options.of("/a.S/N"), service);
-        assert_eq!(options.of("/a.T/M"), options.defaults);
+        assert_eq!(*options.of("/a.S/M"), service.timeout(Duration::from_secs(3)));
+        assert_eq!(*options.of("/a.S/N"), service);
+        assert_eq!(*options.of("/a.T/M"), options.defaults);
     }
 
     #[test]

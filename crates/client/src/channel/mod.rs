@@ -13,6 +13,7 @@ pub(crate) mod packers;
 mod secure;
 mod subchannel;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,7 +116,8 @@ impl Channel {
     }
 
     /// Options of calls of the method with this path, as far as they set none of their own.
-    pub(crate) fn defaults(&self, path: &str) -> CallOptions {
+    #[inline]
+    pub(crate) fn defaults(&self, path: &str) -> Cow<'_, CallOptions> {
         self.subchannel.config.methods.of(path)
     }
 
@@ -145,6 +147,7 @@ impl Channel {
     }
 
     /// A connection that takes calls, if there is one already.
+    #[inline]
     pub(crate) fn ready_connection(&self) -> Option<Arc<SharedConnection>> {
         self.subchannel.ready()
     }

@@ -105,6 +105,7 @@ impl Subchannel {
     }
 
     /// The connection, if there is one already.
+    #[inline]
     pub(super) fn ready(&self) -> Option<Arc<SharedConnection>> {
         match &*self.lock() {
             State::Ready(connection) if connection.accepts_calls() => Some(Arc::clone(connection)),

@@ -52,7 +52,8 @@ pub(super) enum Sink {
 #[derive(Debug)]
 pub(super) struct SingleSink {
     pub(super) caller: Option<Waker>,
-    pub(super) body: Body,
+    /// Boxed, so that the calls of a connection pass its storage on.
+    pub(super) body: Box<Body>,
     /// The response head, if it has metadata.
     pub(super) head: Option<Arc<Head>>,
     /// Set at the end: the trailers, if they have metadata, or the failure.
@@ -77,7 +78,7 @@ pub(crate) enum Reply {
     Received {
         /// The response head, if it has metadata.
         head: Option<Arc<Head>>,
-        body: Body,
+        body: Box<Body>,
         /// The trailers, if they have metadata.
         trailers: Option<Arc<Head>>,
     },
@@ -154,6 +155,7 @@ const ONE_MILLISECOND: Duration = Duration::from_millis(1);
 
 impl Sink {
     /// The part that reads events.
+    #[inline]
     pub(super) fn reader(&mut self) -> response::Sink<'_> {
         match self {
             Self::Single(single) => response::Sink::Single { body: &mut single.body, head: &mut single.head },

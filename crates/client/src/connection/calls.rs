@@ -43,6 +43,7 @@ impl<T> Default for Calls<T> {
 
 impl<T> Calls<T> {
     /// Adds the call of a new stream.
+    #[inline]
     pub(super) fn insert(&mut self, stream: StreamKey, call: T) -> CallId {
         let id = if let Some(index) = self.vacant.pop() {
             let slot = &mut self.slots[index as usize];
@@ -63,6 +64,7 @@ impl<T> Calls<T> {
     }
 
     /// The call of a stream that has not been detached.
+    #[inline]
     pub(super) fn of_stream(&self, stream: StreamKey) -> Option<CallId> {
         match self.streams.get(stream.index()) {
             Some(Some((key, id))) if *key == stream => Some(*id),
@@ -70,35 +72,34 @@ impl<T> Calls<T> {
         }
     }
 
+    /// As [`of_stream`](Self::of_stream), with the call itself.
+    #[inline]
+    pub(super) fn of_stream_mut(&mut self, stream: StreamKey) -> Option<(CallId, &mut T)> {
+        let id = self.of_stream(stream)?;
+        Some((id, self.get_mut(id)?))
+    }
+
     /// Forgets the stream; the call stays until it is removed.
+    #[inline]
     pub(super) fn detach(&mut self, stream: StreamKey) {
         if self.of_stream(stream).is_some() {
             self.streams[stream.index()] = None;
         }
     }
 
+    #[inline]
     pub(super) fn get(&self, id: CallId) -> Option<&T> {
         let slot = self.slots.get(id.index as usize)?;
         if slot.generation == id.generation { slot.call.as_ref() } else { None }
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, id: CallId) -> Option<&mut T> {
         let slot = self.slots.get_mut(id.index as usize)?;
         if slot.generation == id.generation { slot.call.as_mut() } else { None }
     }
 
-    /// As [`Self::remove`], with the call dropped in place.
-    pub(super) fn vacate(&mut self, id: CallId) {
-        if let Some(slot) = self.slots.get_mut(id.index as usize)
-            && slot.generation == id.generation
-            && slot.call.is_some()
-        {
-            slot.call = None;
-            slot.generation = slot.generation.wrapping_add(1);
-            self.vacant.push(id.index);
-        }
-    }
-
+    #[inline]
     pub(super) fn remove(&mut self, id: CallId) -> Option<T> {
         let slot = self.slots.get_mut(id.index as usize)?;
         if slot.generation != id.generation {

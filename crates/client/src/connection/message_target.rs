@@ -12,34 +12,28 @@ use peregrine_http2::{Connection, DataWrite, OpenError, StreamError, StreamKey};
 use super::request_head::{HeadBlocks, RequestHead};
 use crate::call_error::hinted;
 
-/// The [`EncodeTarget`] of the client.
+/// The [`EncodeTarget`] of the client. Dropped before it is finished, by a codec that panics, it resets the stream that
+/// it has opened.
 #[derive(Debug)]
 pub(crate) struct MessageTarget<'c> {
-    stage: Stage<'c>,
+    /// `None` as soon as the write has it.
+    engine: Option<&'c mut Connection>,
+    /// What opens the stream, once the message's size is known.
+    opening: Option<(&'c mut HeadBlocks, &'c RequestHead<'c>)>,
     /// The stream, once it is open.
     stream: Option<StreamKey>,
-    /// Whether it is no fault that nothing was written: a call that is opened for messages that come later.
+    /// The stream was opened for messages that come later: it is no fault that nothing was written.
     may_be_none: bool,
+    /// The prefix is written, the codec writes behind it.
+    write: Option<DataWrite<'c>>,
+    /// The engine would not.
+    refusal: Option<Refusal>,
     limit: usize,
     /// Bytes of the message, once the codec has said so.
     len: usize,
     packing: Option<Packing<'c>>,
-    /// The message, if it is to be compressed. The stage stays as it is meanwhile.
+    /// The message, if it is to be compressed.
     staged: Option<Staged>,
-}
-
-#[derive(Debug)]
-enum Stage<'c> {
-    /// The stream is opened when the message's size is known.
-    Unopened { engine: &'c mut Connection, blocks: &'c mut HeadBlocks, head: &'c RequestHead<'c> },
-    /// Nothing of the message is written yet.
-    Ready { engine: &'c mut Connection, stream: StreamKey },
-    /// The prefix is written, the codec writes behind it.
-    Writing(DataWrite<'c>),
-    /// The engine would not.
-    Refused(Refusal),
-    /// A codec went on after an error, or called twice.
-    Spent,
 }
 
 #[derive(Debug)]
@@ -59,6 +53,7 @@ pub(super) enum WriteError {
 
 impl<'c> MessageTarget<'c> {
     /// Opens a stream with `head` first.
+    #[inline]
     pub(super) fn opening(
         engine: &'c mut Connection,
         blocks: &'c mut HeadBlocks,
@@ -66,8 +61,7 @@ impl<'c> MessageTarget<'c> {
         limit: usize,
         packing: Option<Packing<'c>>,
     ) -> Self {
-        let stage = Stage::Unopened { engine, blocks, head };
-        Self { stage, stream: None, may_be_none: true, limit, len: 0, packing, staged: None }
+        Self { opening: Some((blocks, head)), ..Self::new(engine, limit, packing) }
     }
 
     /// Writes to a stream that is open.
@@ -77,8 +71,23 @@ impl<'c> MessageTarget<'c> {
         limit: usize,
         packing: Option<Packing<'c>>,
     ) -> Self {
-        let stage = Stage::Ready { engine, stream };
-        Self { stage, stream: Some(stream), may_be_none: false, limit, len: 0, packing, staged: None }
+        Self { stream: Some(stream), ..Self::new(engine, limit, packing) }
+    }
+
+    #[inline]
+    fn new(engine: &'c mut Connection, limit: usize, packing: Option<Packing<'c>>) -> Self {
+        Self {
+            engine: Some(engine),
+            opening: None,
+            stream: None,
+            may_be_none: false,
+            write: None,
+            refusal: None,
+            limit,
+            len: 0,
+            packing,
+            staged: None,
+        }
     }
 
     /// Opens the stream without a message, for calls whose messages come later.
@@ -86,23 +95,13 @@ impl<'c> MessageTarget<'c> {
     /// # Errors
     /// The engine refused; [`Self::finish`] tells why.
     pub(crate) fn open(&mut self) -> Result<(), EncodeError> {
-        match std::mem::replace(&mut self.stage, Stage::Spent) {
-            Stage::Unopened { engine, blocks, head } => match head.open(engine, blocks) {
-                Ok(stream) => {
-                    self.stream = Some(stream);
-                    self.stage = Stage::Ready { engine, stream };
-                    Ok(())
-                }
-                Err(error) => {
-                    self.stage = Stage::Refused(Refusal::Open(error));
-                    Err(EncodeError::closed())
-                }
-            },
-            stage => {
-                self.stage = stage;
-                Ok(())
+        if let (Some(engine), Some((blocks, head))) = (&mut self.engine, self.opening.take()) {
+            match head.open(engine, blocks) {
+                Ok(stream) => (self.stream, self.may_be_none) = (Some(stream), true),
+                Err(error) => return Err(self.refuse(Refusal::Open(error))),
             }
         }
+        Ok(())
     }
 
     /// Bytes of the message that the codec has begun.
@@ -110,26 +109,25 @@ impl<'c> MessageTarget<'c> {
         self.len
     }
 
-    /// Commits what the codec wrote; `encoded` is what it returned. The first value is the stream, if it is open.
-    pub(super) fn finish(
-        mut self,
-        encoded: Result<(), EncodeError>,
-    ) -> (Option<StreamKey>, Result<(), WriteError>) {
+    /// Commits what the codec wrote; `encoded` is what it returned. Answers which stream was written to.
+    #[inline]
+    pub(super) fn finish(mut self, encoded: Result<(), EncodeError>) -> Result<StreamKey, WriteError> {
         let encoded = match (self.staged.take(), self.packing, encoded) {
             (Some(staged), Some(packing), Ok(())) => self.write_packed(staged, packing),
             (_, _, encoded) => encoded,
         };
-        let result = match (self.stage, encoded) {
-            (Stage::Refused(refusal), _) => Err(refusal.into()),
-            (_, Err(error)) => Err(WriteError::Failed(not_encoded(error))),
-            (Stage::Writing(write), Ok(())) => write.commit().map_err(|error| Refusal::Stream(error).into()),
-            // A call whose messages come later.
-            (Stage::Ready { .. }, Ok(())) if self.may_be_none => Ok(()),
-            (Stage::Unopened { .. } | Stage::Ready { .. } | Stage::Spent, Ok(())) => {
-                Err(WriteError::Failed(Status::internal("the codec wrote no message and reported no error")))
+        match (self.refusal, encoded, self.write) {
+            (Some(refusal), _, _) => Err(refusal.into()),
+            (None, Err(error), _) => Err(WriteError::Failed(not_encoded(error))),
+            (None, Ok(()), Some(write)) => {
+                let stream = write.stream();
+                write.commit().map_err(Refusal::Stream)?;
+                Ok(stream)
             }
-        };
-        (self.stream, result)
+            (None, Ok(()), None) => self.stream.filter(|_| self.may_be_none).ok_or_else(|| {
+                WriteError::Failed(Status::internal("the codec wrote no message and reported no error"))
+            }),
+        }
     }
 }
 
@@ -152,29 +150,36 @@ impl<'c> MessageTarget<'c> {
         Ok(())
     }
 
-    /// Opens the stream if that is still to be done, and makes room for prefix and message.
+    /// Makes room for prefix and message; opens the stream if that is still to be done, which the message is all of
+    /// then.
+    #[inline]
     fn room(&mut self, len: usize) -> Result<&mut DataWrite<'c>, EncodeError> {
-        self.open()?;
-        match std::mem::replace(&mut self.stage, Stage::Spent) {
-            Stage::Ready { engine, stream } => match engine.write_data(stream, len) {
-                Ok(write) => self.stage = Stage::Writing(write),
-                Err(error) => {
-                    self.stage = Stage::Refused(Refusal::Stream(error));
-                    return Err(EncodeError::closed());
-                }
+        let Some(engine) = self.engine.take() else {
+            return Err(EncodeError::codec("the codec asked for room twice"));
+        };
+        let write = match (self.opening.take(), self.stream) {
+            (Some((blocks, head)), _) => match head.open(engine, blocks) {
+                Ok(stream) => engine.write_only_data(stream, len),
+                Err(error) => return Err(self.refuse(Refusal::Open(error))),
             },
-            Stage::Writing(_) => return Err(EncodeError::codec("the codec asked for room twice")),
-            stage => {
-                self.stage = stage;
-                return Err(EncodeError::closed());
-            }
+            (None, Some(stream)) => engine.write_data(stream, len),
+            (None, None) => return Err(EncodeError::closed()),
+        };
+        match write {
+            Ok(write) => Ok(self.write.insert(write)),
+            Err(error) => Err(self.refuse(Refusal::Stream(error))),
         }
-        let Stage::Writing(write) = &mut self.stage else { return Err(EncodeError::closed()) };
-        Ok(write)
+    }
+
+    #[cold]
+    fn refuse(&mut self, refusal: Refusal) -> EncodeError {
+        self.refusal = Some(refusal);
+        EncodeError::closed()
     }
 }
 
 impl EncodeTarget for MessageTarget<'_> {
+    #[inline]
     fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
         let limit = self.limit.min(MAX_MESSAGE_LEN);
         if len > limit {

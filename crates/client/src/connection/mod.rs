@@ -35,8 +35,8 @@ mod response_head;
 mod state;
 mod stream_queue;
 
+use std::cell::Cell;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -105,15 +105,13 @@ pub(crate) struct NewCall<'a> {
     pub(crate) max_request: usize,
     /// Of the only message, if it is compressed.
     pub(crate) packer: Option<&'a Packer>,
-    /// Whether the request is complete once started: one message, written at the start.
-    pub(crate) is_complete: bool,
     /// Starts of the call, this one included.
     pub(crate) attempt: u32,
 }
 
 /// The call shape's part in a start. Called under the connection's lock.
-pub(crate) trait Outgoing: Send {
-    /// Writes the only message, or opens the stream for messages that come later. May be called again if the call
+pub(crate) trait Outgoing {
+    /// Writes the only message, which the request ends with, or opens the stream for messages that come later. May be called again if the call
     /// is started anew.
     ///
     /// # Errors
@@ -148,6 +146,7 @@ impl SharedConnection {
     }
 
     /// Whether a new call may be tried here.
+    #[inline]
     pub(crate) fn accepts_calls(&self) -> bool {
         self.accepts_calls.load(Ordering::Acquire)
     }
@@ -172,19 +171,39 @@ impl SharedConnection {
         effects.run();
     }
 
-    /// The answer of a call with a single response.
+    /// Starts a call at once, if a stream is free and nobody waits for one. `None` if not: nothing has been done then.
+    ///
+    /// # Errors
+    /// As for [`Opener::poll_start`].
+    #[inline]
+    pub(crate) fn start_now(
+        &self,
+        waker: &Waker,
+        call: &NewCall<'_>,
+        outgoing: &mut impl Outgoing,
+    ) -> Option<Result<CallId, StartError>> {
+        let mut driver = WokenAtEnd::default();
+        let mut state = self.lock();
+        if !self.accepts_calls() || !state.queue.is_empty() || !state.engine.can_open() {
+            return None;
+        }
+        driver.0 = state.driver.take();
+        let started = state.start(call, outgoing, waker);
+        drop(state);
+        Some(started)
+    }
+
+    /// The answer of a call with a single response. The storage of its body goes back with the next answer that this
+    /// thread asks for, see [`give_back`].
+    #[inline]
     pub(crate) fn poll_reply(&self, id: CallId, cx: &mut Context<'_>) -> Poll<Reply> {
         let mut state = self.lock();
         let reply = state.poll_reply(id, cx.waker());
+        if reply.is_ready() {
+            state.recycle(SPENT.take());
+        }
         drop(state);
         reply
-    }
-
-    /// Gives the storage of a reply's body back for the next one, unless somebody is at it.
-    pub(crate) fn recycle(&self, body: Body) {
-        if let Ok(mut state) = self.state.try_lock() {
-            state.recycle(body);
-        }
     }
 
     /// The caller has lost interest: RST_STREAM(CANCEL), and the call is forgotten (wire-rules 72).
@@ -241,8 +260,8 @@ impl SharedConnection {
         let Some(stream) = state.live_stream(id) else { return Ok(Writable::Never) };
         let mut target = MessageTarget::on_stream(&mut state.engine, stream, limit, packing);
         let encoded = encode(&mut target);
-        match target.finish(encoded).1 {
-            Ok(()) => {}
+        match target.finish(encoded) {
+            Ok(_stream) => {}
             Err(WriteError::Gone) => return Ok(Writable::Never),
             Err(WriteError::Failed(status)) => return Err(status),
         }
@@ -283,6 +302,7 @@ impl SharedConnection {
         }
     }
 
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, State> {
         // A codec that panicked while it encoded left the engine as it was: its write was rolled back.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -330,8 +350,8 @@ impl Opener {
         outgoing: &mut impl Outgoing,
     ) -> Poll<Result<CallId, StartError>> {
         let shared = &self.connection;
-        let mut guard = shared.lock();
-        let state = &mut *guard;
+        let mut driver = WokenAtEnd::default();
+        let mut state = shared.lock();
         if !shared.accepts_calls() || state.engine.is_going_away() {
             return Poll::Ready(Err(StartError::Gone(state.missed())));
         }
@@ -339,44 +359,20 @@ impl Opener {
             state.queue.wait(&mut self.ticket, cx.waker());
             return Poll::Pending;
         }
-        let packing = Packing::of(call.packer, None);
-        let (engine, blocks) = (&mut state.engine, &mut state.blocks);
-        let mut target = MessageTarget::opening(engine, blocks, call.head, call.max_request, packing);
-        // A codec that panics must not leave a stream behind that no call knows of.
-        let written = catch_unwind(AssertUnwindSafe(|| outgoing.write(&mut target)));
-        let (encoded, panic) = match written {
-            Ok(encoded) => (encoded, None),
-            Err(panic) => (Err(EncodeError::codec("the codec panicked")), Some(panic)),
-        };
-        let (stream, written) = target.finish(encoded);
-        let result = match (stream, written) {
-            (Some(stream), Ok(())) => Ok(state.add_call(stream, call, outgoing.sink(), cx.waker())),
-            (stream, Err(error)) => {
-                if let Some(stream) = stream {
-                    state.engine.reset(stream, ErrorCode::CANCEL);
-                }
-                Err(match error {
-                    WriteError::Gone => StartError::Gone(state.missed()),
-                    WriteError::Failed(status) => StartError::Failed(status),
-                })
-            }
-            (None, Ok(())) => Err(StartError::Failed(Status::internal("the codec wrote no message"))),
-        };
+        driver.0 = state.driver.take();
+        let started = state.start(call, outgoing, cx.waker());
         let mut next = None;
         if let Some(ticket) = self.ticket.take()
             && state.queue.leave(ticket)
-            && result.is_err()
+            && started.is_err()
         {
             next = state.queue.call_next();
         }
-        wake_driver(guard);
+        drop(state);
         if let Some(next) = next {
             next.wake();
         }
-        if let Some(panic) = panic {
-            resume_unwind(panic);
-        }
-        Poll::Ready(result)
+        Poll::Ready(started)
     }
 }
 
@@ -392,11 +388,38 @@ impl Drop for Opener {
     }
 }
 
+thread_local! {
+    /// The storage of the reply that this thread has decoded last.
+    static SPENT: Cell<Option<Box<Body>>> = const { Cell::new(None) };
+}
+
+/// Takes the storage of a reply that was decoded, for the next one. It waits with the thread for the connection to be
+/// locked anyway.
+#[inline]
+pub(crate) fn give_back(mut body: Box<Body>) {
+    body.clear();
+    SPENT.set(Some(body));
+}
+
 /// Unlocks and wakes the driver: there is output.
 fn wake_driver(mut state: MutexGuard<'_, State>) {
     let driver = state.driver.take();
     drop(state);
     if let Some(driver) = driver {
         driver.wake();
+    }
+}
+
+/// The driver, taken out under the lock and woken when this is dropped. Declared in front of the lock's guard, so that
+/// it is woken without the lock, be it that a codec panics.
+#[derive(Default)]
+struct WokenAtEnd(Option<Waker>);
+
+impl Drop for WokenAtEnd {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(driver) = self.0.take() {
+            driver.wake();
+        }
     }
 }

@@ -89,9 +89,10 @@ pub(crate) enum Fate {
 }
 
 impl End {
-    /// The peer said that all went well.
-    fn success(trailers: Arc<Head>) -> Self {
-        let trailers = ResponseHead::of(&trailers).has_metadata().then_some(trailers);
+    /// The peer said that all went well; `facts` are those of the trailers.
+    #[inline]
+    fn success(trailers: &Arc<Head>, facts: &ResponseHead) -> Self {
+        let trailers = facts.has_metadata().then(|| Arc::clone(trailers));
         Self { result: Ok(trailers), reset: ErrorCode::NO_ERROR, fate: Fate::Unknown, http_status: None }
     }
 
@@ -118,14 +119,20 @@ impl End {
 }
 
 impl Stage {
-    /// The first header block. `end_stream`: nothing follows (trailers-only, 50).
-    pub(super) fn on_head(&mut self, head: Arc<Head>, end_stream: bool, sink: &mut Sink<'_>) -> Step {
-        let facts = ResponseHead::of(&head);
+    /// The first header block, and its facts. `end_stream`: nothing follows (trailers-only, 50).
+    #[inline]
+    pub(super) fn on_head(
+        &mut self,
+        head: &Arc<Head>,
+        facts: &ResponseHead,
+        end_stream: bool,
+        sink: &mut Sink<'_>,
+    ) -> Step {
         if end_stream {
-            return Step::End(Self::trailers_only(head));
+            return Step::End(Self::trailers_only(head, facts));
         }
         if !facts.is_grpc {
-            *self = Self::Page(Box::new(Page::new(&head)));
+            *self = Self::Page(Box::new(Page::new(head)));
             return Step::More;
         }
         // A reply of one block has no messages, so its encoding was not looked at (wire-rules F3).
@@ -136,7 +143,7 @@ impl Stage {
         if let Self::Head(asked) = *self
             && facts.format != Some(asked)
         {
-            return fail(other_format(&head, asked), ErrorCode::CANCEL);
+            return fail(other_format(head, asked), ErrorCode::CANCEL);
         }
         *self = Self::Body;
         if let Ok(encoding) = facts.encoding
@@ -148,8 +155,10 @@ impl Stage {
             }
         }
         match sink {
-            Sink::Single { head: place, .. } => **place = facts.has_metadata().then(|| Arc::clone(&head)),
-            Sink::Stream(inbox) => match response_head::metadata(&head) {
+            Sink::Single { head: place, .. } => {
+                **place = facts.has_metadata().then(|| Arc::clone(head));
+            }
+            Sink::Stream(inbox) => match response_head::metadata(head) {
                 Ok(metadata) => inbox.set_headers(metadata),
                 // wire-rules 25
                 Err(status) => return fail(status, ErrorCode::PROTOCOL_ERROR),
@@ -159,6 +168,7 @@ impl Stage {
     }
 
     /// Body bytes. The second value is the credit to give back to the peer at once.
+    #[inline]
     pub(super) fn on_data(&mut self, data: &[u8], end_stream: bool, sink: &mut Sink<'_>) -> (Step, usize) {
         match self {
             Self::Head(_) => {
@@ -194,24 +204,24 @@ impl Stage {
     }
 
     /// Trailers: the end of every gRPC response that had a head of its own.
-    pub(super) fn on_trailers(&mut self, head: Arc<Head>) -> Step {
-        let facts = ResponseHead::of(&head);
-        let status = match (facts.code, &*self) {
-            (Some(Code::Ok), _) => return Step::End(End::success(head)),
-            (Some(_), _) => response_head::status(&head),
-            (None, Self::Page(page)) => return Step::End(End::page(page, ErrorCode::NO_ERROR)),
+    #[inline]
+    pub(super) fn on_trailers(&self, head: &Arc<Head>) -> End {
+        let facts = ResponseHead::of(head);
+        let status = match (facts.code, self) {
+            (Some(Code::Ok), _) => return End::success(head, facts),
+            (Some(_), _) => response_head::status(head),
+            (None, Self::Page(page)) => return End::page(page, ErrorCode::NO_ERROR),
             // wire-rules 53
             (None, _) => Status::unknown("the response has no grpc-status in its trailers"),
         };
-        fail(status, ErrorCode::NO_ERROR)
+        End::failed(status, ErrorCode::NO_ERROR)
     }
 
     /// One block for all: what is the user's in it counts as trailers (wire-rules 62).
-    fn trailers_only(head: Arc<Head>) -> End {
-        let facts = ResponseHead::of(&head);
+    fn trailers_only(head: &Arc<Head>, facts: &ResponseHead) -> End {
         let status = match facts.code {
-            Some(Code::Ok) => return End::success(head),
-            Some(_) => response_head::status(&head),
+            Some(Code::Ok) => return End::success(head, facts),
+            Some(_) => response_head::status(head),
             None if facts.is_grpc => match head.status() {
                 // wire-rules 53, 54
                 Some(200) | None => Status::unknown("the response has no grpc-status"),
@@ -220,7 +230,7 @@ impl Stage {
                     Status::internal(format!("a gRPC response with HTTP status {status} and no grpc-status"))
                 }
             },
-            None => return End::page(&Page::new(&head), ErrorCode::NO_ERROR),
+            None => return End::page(&Page::new(head), ErrorCode::NO_ERROR),
         };
         End::failed(status, ErrorCode::NO_ERROR)
     }
@@ -312,7 +322,8 @@ mod tests {
 
         fn head(&mut self, fields: &[(&str, &str)], end_stream: bool) -> Step {
             let mut sink = Sink::Single { body: &mut self.body, head: &mut self.head };
-            self.stage.on_head(block(fields), end_stream, &mut sink)
+            let head = block(fields);
+            self.stage.on_head(&head, ResponseHead::of(&head), end_stream, &mut sink)
         }
 
         fn data(&mut self, data: &[u8], end_stream: bool) -> Step {
@@ -321,7 +332,7 @@ mod tests {
         }
 
         fn trailers(&mut self, fields: &[(&str, &str)]) -> Step {
-            self.stage.on_trailers(block(fields))
+            Step::End(self.stage.on_trailers(&block(fields)))
         }
     }
 

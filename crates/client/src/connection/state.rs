@@ -4,21 +4,23 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
+use peregrine_core::compression::Packing;
 use peregrine_core::message::Encoding;
 use peregrine_core::metadata::SharedMetadata;
 use peregrine_core::{Error, Status};
-use peregrine_http2::{Connection, ErrorCode, Event, Initiator, StreamId, StreamKey};
+use peregrine_http2::{Connection, ErrorCode, Event, Head, Initiator, StreamId, StreamKey};
 
 use super::call::{Body, Call, CallFailure, NewSink, Reply, SingleSink, Sink, StreamSink};
 use super::calls::{CallId, Calls};
 use super::deadlines::Deadlines;
 use super::effects::Effects;
 use super::http_codes::HttpCodes;
+use super::message_target::{MessageTarget, WriteError};
 use super::request_head::HeadBlocks;
-use super::response::{self, End, Fate, Stage, Step};
+use super::response::{End, Fate, Stage, Step};
 use super::response_head::{self, ResponseHead};
 use super::stream_queue::StreamQueue;
-use super::{NewCall, Writable};
+use super::{NewCall, Outgoing, StartError, Writable};
 use crate::call_error::{CallFacts, explained, hinted};
 use crate::channel::keepalive::KeepaliveTime;
 use crate::channel::packers::Packers;
@@ -39,7 +41,7 @@ pub(super) struct State {
     calls: Calls<Call>,
     deadlines: Deadlines,
     /// Bodies of finished calls, with their storage.
-    spare: Vec<Body>,
+    spare: Vec<Box<Body>>,
     /// What the peer's GOAWAY said.
     go_away: Option<GoAway>,
     /// The peer has begun to answer a call.
@@ -99,17 +101,29 @@ impl State {
 
     // What callers ask for
 
-    pub(super) fn add_call(
+    /// Opens a stream, writes the head and what `outgoing` writes, and leaves a record of the call behind.
+    ///
+    /// # Errors
+    /// Nothing was sent, or what was is reset.
+    #[inline]
+    pub(super) fn start(
         &mut self,
-        stream: StreamKey,
         call: &NewCall<'_>,
-        sink: NewSink,
+        outgoing: &mut impl Outgoing,
         waker: &Waker,
-    ) -> CallId {
-        if call.is_complete {
-            // The stream was opened a moment ago under the same lock: it is there and unended.
-            let _ended = self.engine.end_stream(stream);
+    ) -> Result<CallId, StartError> {
+        let packing = Packing::of(call.packer, None);
+        let (engine, blocks) = (&mut self.engine, &mut self.blocks);
+        let mut target = MessageTarget::opening(engine, blocks, call.head, call.max_request, packing);
+        let encoded = outgoing.write(&mut target);
+        match target.finish(encoded) {
+            Ok(stream) => Ok(self.add_call(stream, call, outgoing.sink(), waker)),
+            Err(WriteError::Gone) => Err(StartError::Gone(self.missed())),
+            Err(WriteError::Failed(status)) => Err(StartError::Failed(status)),
         }
+    }
+
+    fn add_call(&mut self, stream: StreamKey, call: &NewCall<'_>, sink: NewSink, waker: &Waker) -> CallId {
         let record = Call {
             stream,
             stage: Stage::Head(call.head.format),
@@ -130,13 +144,9 @@ impl State {
     fn make_sink(&mut self, sink: NewSink, waker: &Waker) -> Sink {
         match sink {
             NewSink::Single { max_response } => {
-                let body = match self.spare.pop() {
-                    Some(mut body) => {
-                        body.reset(Encoding::Identity, max_response);
-                        body
-                    }
-                    None => Body::new(Encoding::Identity, max_response),
-                };
+                let mut body =
+                    self.spare.pop().unwrap_or_else(|| Box::new(Body::new(Encoding::Identity, max_response)));
+                body.reset(Encoding::Identity, max_response);
                 Sink::Single(SingleSink { caller: Some(waker.clone()), body, head: None, result: None })
             }
             NewSink::Stream(sink) => Sink::Stream(sink),
@@ -144,31 +154,36 @@ impl State {
     }
 
     pub(super) fn poll_reply(&mut self, id: CallId, waker: &Waker) -> Poll<Reply> {
-        let Some(Call { sink: Sink::Single(single), .. }) = self.calls.get_mut(id) else {
-            let status = Status::internal("the reply of a call was asked for twice");
-            return Poll::Ready(Reply::Failed(CallFailure { status, fate: Fate::Unknown }));
-        };
-        let reply = match single.result.take() {
-            None => {
-                match &mut single.caller {
-                    Some(caller) => caller.clone_from(waker),
-                    None => single.caller = Some(waker.clone()),
-                }
-                return Poll::Pending;
+        if let Some(Call { sink: Sink::Single(single), .. }) = self.calls.get_mut(id)
+            && single.result.is_none()
+        {
+            match &mut single.caller {
+                Some(caller) => caller.clone_from(waker),
+                None => single.caller = Some(waker.clone()),
             }
-            Some(Ok(trailers)) => {
-                let nothing = Body::new(Encoding::Identity, 0);
-                let body = std::mem::replace(&mut single.body, nothing);
-                Reply::Received { head: single.head.take(), body, trailers }
-            }
-            Some(Err(failure)) => Reply::Failed(failure.after(single.head.take())),
+            return Poll::Pending;
+        }
+        let single = match self.calls.remove(id) {
+            Some(Call { sink: Sink::Single(single), .. }) => Some(single),
+            _ => None,
         };
-        self.calls.vacate(id);
-        Poll::Ready(reply)
+        Poll::Ready(match single {
+            Some(SingleSink { result: Some(Ok(trailers)), head, body, .. }) => {
+                Reply::Received { head, body, trailers }
+            }
+            Some(SingleSink { result: Some(Err(failure)), head, .. }) => Reply::Failed(failure.after(head)),
+            Some(SingleSink { result: None, .. }) | None => {
+                let status = Status::internal("the reply of a call was asked for twice");
+                Reply::Failed(CallFailure { status, fate: Fate::Unknown })
+            }
+        })
     }
 
-    pub(super) fn recycle(&mut self, body: Body) {
-        if self.spare.len() < SPARE {
+    /// Keeps the storage of a body for a call to come.
+    pub(super) fn recycle(&mut self, body: Option<Box<Body>>) {
+        if let Some(body) = body
+            && self.spare.len() < SPARE
+        {
             self.spare.push(body);
         }
     }
@@ -216,19 +231,9 @@ impl State {
 
     pub(super) fn handle_event(&mut self, event: Event<'_>, now: Instant, effects: &mut Effects) {
         match event {
-            Event::Headers { stream, head, end_stream } => {
-                if let Some(accepts) = ResponseHead::of(&head).accepts {
-                    self.packers.learn(accepts);
-                }
-                self.on_step(stream, effects, |stage, sink| (stage.on_head(head, end_stream, sink), 0));
-                self.on_head_received(stream, effects);
-            }
-            Event::Data { stream, data, end_stream } => {
-                self.on_step(stream, effects, |stage, sink| stage.on_data(data, end_stream, sink));
-            }
-            Event::Trailers { stream, head } => {
-                self.on_step(stream, effects, |stage, _| (stage.on_trailers(head), 0));
-            }
+            Event::Headers { stream, head, end_stream } => self.on_head(stream, &head, end_stream, effects),
+            Event::Data { stream, data, end_stream } => self.on_data(stream, data, end_stream, effects),
+            Event::Trailers { stream, head } => self.on_trailers(stream, &head, effects),
             Event::HeadersTooLarge { stream, size, limit, .. } => {
                 let message = format!("the response has a header list of {size} bytes, the limit is {limit}");
                 let status = hinted(
@@ -249,9 +254,7 @@ impl State {
                 self.end_stream_call(stream, End::unprocessed(status, self.missed()), effects);
             }
             Event::Writable { stream } => {
-                if let Some(id) = self.calls.of_stream(stream)
-                    && let Some(call) = self.calls.get_mut(id)
-                {
+                if let Some((_, call)) = self.calls.of_stream_mut(stream) {
                     effects.wake(call.pump.take());
                 }
             }
@@ -350,47 +353,57 @@ impl State {
     /// Ends a call from this side; resets its stream if it is still open.
     pub(super) fn end_call(&mut self, id: CallId, end: End, effects: &mut Effects) {
         if let Some(stream) = self.live_stream(id) {
-            if self.engine.is_open(stream) {
-                // wire-rules 63: after early trailers this says NO_ERROR and stops the request.
-                self.engine.reset(stream, end.reset);
-            }
-            self.settle(id, end, effects);
-            effects.wake(self.queue.call_next());
+            self.end_live(id, stream, end, effects);
         }
     }
 
     fn end_stream_call(&mut self, stream: StreamKey, end: End, effects: &mut Effects) {
         if let Some(id) = self.calls.of_stream(stream) {
-            self.end_call(id, end, effects);
+            self.end_live(id, stream, end, effects);
         }
     }
 
-    /// Shows an event to a call's response and does what follows: credit, or the end.
-    fn on_step(
-        &mut self,
-        stream: StreamKey,
-        effects: &mut Effects,
-        step: impl FnOnce(&mut Stage, &mut response::Sink<'_>) -> (Step, usize),
-    ) {
-        let Some(id) = self.calls.of_stream(stream) else { return };
-        let Some(call) = self.calls.get_mut(id) else { return };
-        let (step, credit) = step(&mut call.stage, &mut call.sink.reader());
+    /// Ends a call whose stream is `stream` still.
+    fn end_live(&mut self, id: CallId, stream: StreamKey, end: End, effects: &mut Effects) {
+        if self.engine.is_open(stream) {
+            // wire-rules 63: after early trailers this says NO_ERROR and stops the request.
+            self.engine.reset(stream, end.reset);
+        }
+        self.settle(id, end, effects);
+        effects.wake(self.queue.call_next());
+    }
+
+    fn on_head(&mut self, stream: StreamKey, head: &Arc<Head>, end_stream: bool, effects: &mut Effects) {
+        let facts = ResponseHead::of(head);
+        if let Some(accepts) = facts.accepts {
+            self.packers.learn(accepts);
+        }
+        self.has_answered = true;
+        let Some((id, call)) = self.calls.of_stream_mut(stream) else { return };
+        if let Sink::Stream(sink) = &mut call.sink {
+            // The peer has begun to answer: the call is not made again (wire-rules 89).
+            effects.drop_later(sink.replay.take());
+        }
+        if let Step::End(end) = call.stage.on_head(head, facts, end_stream, &mut call.sink.reader()) {
+            self.end_live(id, stream, end, effects);
+        }
+    }
+
+    fn on_data(&mut self, stream: StreamKey, data: &[u8], end_stream: bool, effects: &mut Effects) {
+        let Some((id, call)) = self.calls.of_stream_mut(stream) else { return };
+        let (step, credit) = call.stage.on_data(data, end_stream, &mut call.sink.reader());
         if credit > 0 {
             self.engine.release(stream, credit);
         }
         if let Step::End(end) = step {
-            self.end_call(id, end, effects);
+            self.end_live(id, stream, end, effects);
         }
     }
 
-    /// The peer has begun to answer: the call is not made again (wire-rules 89).
-    fn on_head_received(&mut self, stream: StreamKey, effects: &mut Effects) {
-        self.has_answered = true;
-        if let Some(id) = self.calls.of_stream(stream)
-            && let Some(Call { sink: Sink::Stream(sink), .. }) = self.calls.get_mut(id)
-        {
-            effects.drop_later(sink.replay.take());
-        }
+    fn on_trailers(&mut self, stream: StreamKey, head: &Arc<Head>, effects: &mut Effects) {
+        let Some((id, call)) = self.calls.of_stream_mut(stream) else { return };
+        let end = call.stage.on_trailers(head);
+        self.end_live(id, stream, end, effects);
     }
 
     fn on_reset(
@@ -401,8 +414,7 @@ impl State {
         now: Instant,
         effects: &mut Effects,
     ) {
-        let Some(id) = self.calls.of_stream(stream) else { return };
-        let Some(call) = self.calls.get(id) else { return };
+        let Some((id, call)) = self.calls.of_stream_mut(stream) else { return };
         if code == ErrorCode::REFUSED_STREAM
             && initiator == Initiator::Remote
             && matches!(call.stage, Stage::Head(_))

@@ -25,6 +25,12 @@ struct Waiting {
 }
 
 impl StreamQueue {
+    /// Whether nobody waits.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Whether the call with this ticket, or one without, may take a stream if there is one.
     pub(super) fn is_turn(&self, ticket: Option<Ticket>) -> bool {
         match ticket {
@@ -52,6 +58,7 @@ impl StreamQueue {
     }
 
     /// Calls the next one up.
+    #[inline]
     pub(super) fn call_next(&mut self) -> Option<Waker> {
         self.waiting.iter_mut().find_map(|waiting| waiting.waker.take())
     }

@@ -118,10 +118,15 @@ impl Deframer {
 
     /// Forgets everything for the messages of another call; a buffer that is not small is freed.
     pub(crate) fn reset(&mut self, encoding: Encoding, max: usize) {
-        self.bytes.clear();
-        self.head = 0;
+        self.clear();
         self.encoding = encoding;
         self.max = max;
+    }
+
+    /// Forgets what has come; a buffer that is not small is freed.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.head = 0;
         self.release_idle();
     }
 

@@ -70,8 +70,14 @@ impl UnaryBody {
         Self { deframer: Deframer::new(encoding, max), encoding, max, fault: None }
     }
 
-    /// Starts over for the body of another call. A small buffer is kept, so that calls one after another need no
-    /// allocation for their bodies.
+    /// Forgets what has come. A small buffer is kept, so that calls one after another need no allocation for their
+    /// bodies.
+    pub fn clear(&mut self) {
+        self.deframer.clear();
+        self.fault = None;
+    }
+
+    /// Starts over for the body of another call, as [`clear`](Self::clear) does.
     pub fn reset(&mut self, encoding: Encoding, max: usize) {
         self.deframer.reset(encoding, max);
         self.encoding = encoding;

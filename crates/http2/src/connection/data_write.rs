@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::{Connection, Event};
-use crate::StreamKey;
 use crate::error::StreamError;
 use crate::stream::{SendHalf, Stream, Waiting};
+use crate::{ErrorCode, StreamKey};
 
-/// Room for an exact number of octets of stream data, made by [`Connection::write_data`]: fill the
-/// [`buffers`](Self::buffers), then [`commit`](Self::commit). Dropped without that, nothing is sent.
+/// Room for an exact number of octets of stream data, made by [`Connection::write_data`] or
+/// [`Connection::write_only_data`]: fill the [`buffers`](Self::buffers), then [`commit`](Self::commit). Dropped without
+/// that, nothing is sent.
 #[derive(Debug)]
 #[must_use = "without commit() nothing is sent"]
 pub struct DataWrite<'c> {
@@ -22,6 +23,8 @@ pub struct DataWrite<'c> {
     undo: (usize, usize),
     /// Lengths of the buffers before the data.
     start: (usize, usize),
+    /// The data is all that the stream has: it ends with it, or is reset without it.
+    is_all: bool,
 }
 
 /// Where the octets go.
@@ -52,16 +55,25 @@ impl DataWrite<'_> {
         }
     }
 
+    /// The stream that is written to.
+    #[inline]
+    pub fn stream(&self) -> StreamKey {
+        self.key
+    }
+
     /// Sends what was written.
     ///
     /// # Errors
     /// [`StreamError::LengthMismatch`] if it is not exactly the announced length; nothing is sent then.
+    #[inline]
     #[expect(clippy::arithmetic_side_effects, reason = "lengths of buffers in memory")]
     pub fn commit(mut self) -> Result<(), StreamError> {
         let start = self.start;
         let (bytes, links) = self.buffers();
         let plain = bytes.len().saturating_sub(start.0);
-        let linked: usize = links.range(start.1.min(links.len())..).map(|(_, link)| link.len()).sum();
+        // Most data has no links at all.
+        let linked =
+            if links.len() <= start.1 { 0 } else { links.range(start.1..).map(|(_, link)| link.len()).sum() };
         let written = plain + linked;
         if written != self.len {
             return Err(StreamError::LengthMismatch { announced: self.len, written });
@@ -71,17 +83,26 @@ impl DataWrite<'_> {
             return Ok(());
         }
         let place = std::mem::replace(&mut self.place, Place::Done);
-        let (key, len) = (self.key, self.len);
+        let (key, len, is_all) = (self.key, self.len, self.is_all);
         let connection = &mut *self.connection;
         let Some(stream) = connection.streams.get_mut(key) else { return Err(StreamError::Gone) };
         if let Place::Output { header_at } = place {
             stream.send_window.spend(len);
             connection.send_window.spend(len);
-            connection.output.seal_data(header_at, key.id(), len, linked);
             connection.limits.on_progress();
             connection.pings.on_progress();
+            if is_all {
+                stream.send = SendHalf::Ended;
+                connection.output.seal_last_data(header_at, key.id(), len, linked);
+                connection.remove_if_closed(key);
+            } else {
+                connection.output.seal_data(header_at, key.id(), len, linked);
+            }
         } else {
             stream.queue.on_written(len);
+            if is_all {
+                stream.send = SendHalf::Ending;
+            }
             connection.schedule.push_if_ready(key, stream);
             connection.watch_streams();
         }
@@ -98,7 +119,10 @@ impl Drop for DataWrite<'_> {
                     stream.queue.roll_back(self.undo);
                 }
             }
-            Place::Done => {}
+            Place::Done => return,
+        }
+        if self.is_all {
+            self.connection.reset(self.key, ErrorCode::CANCEL);
         }
     }
 }
@@ -131,7 +155,19 @@ impl Connection {
             let mark = stream.queue.mark();
             (Place::Queue, mark, mark)
         };
-        Ok(DataWrite { connection: self, key, len, place, undo, start })
+        Ok(DataWrite { connection: self, key, len, place, undo, start, is_all: false })
+    }
+
+    /// Like [`write_data`](Self::write_data), for the only data of a stream that was just opened: committed, it ends
+    /// our side; dropped without that, the stream is reset with CANCEL. `len` is not 0.
+    ///
+    /// # Errors
+    /// As [`write_data`](Self::write_data).
+    #[inline]
+    pub fn write_only_data(&mut self, key: StreamKey, len: usize) -> Result<DataWrite<'_>, StreamError> {
+        let mut write = self.write_data(key, len)?;
+        write.is_all = true;
+        Ok(write)
     }
 
     /// Ends our side of the stream, after what is queued: on the last DATA frame if that is still ours to

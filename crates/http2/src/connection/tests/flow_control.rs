@@ -1,9 +1,9 @@
 //! Windows in both directions: what is sent, when it stops, what is given back.
 
 use super::scripted::{Scripted, Written};
-use super::{RESPONSE, Seen, TRAILERS, fields};
+use super::{REQUEST, RESPONSE, Seen, TRAILERS, fields};
 use crate::connection::{Config, Initiator};
-use crate::frame::{Frame, FrameType};
+use crate::frame::{Frame, FrameType, Setting, Settings};
 use crate::{ErrorCode, StreamError, StreamKey};
 
 /// A server that is about to send data on stream 1.
@@ -40,6 +40,38 @@ fn small_writes_share_a_frame_and_the_end_rides_on_it() {
     let frame = scripted.written_one();
     assert_eq!(frame.payload, b"message".repeat(10));
     assert!(frame.ends_stream());
+}
+
+#[test]
+fn the_only_data_of_a_stream_ends_it_or_resets_it() {
+    for (window, waits) in [(1000, false), (3, true)] {
+        let mut scripted = Scripted::client(Config::client());
+        let mut settings = Vec::new();
+        Settings::encode_entries(&[Setting::InitialWindowSize(window)], &mut settings);
+        scripted.receive(&settings).unwrap();
+        scripted.written();
+        let connection = &mut scripted.connection;
+        let key = connection.open(fields(&REQUEST), false).unwrap();
+        let mut write = connection.write_only_data(key, 7).unwrap();
+        assert_eq!(write.stream(), key);
+        write.buffers().0.extend_from_slice(b"message");
+        write.commit().unwrap();
+        assert_eq!(connection.end_stream(key), Err(StreamError::Ended));
+        let frames = scripted.written();
+        assert_eq!(frames.len(), 2, "{frames:?}");
+        let expected = if waits { (&b"mes"[..], false) } else { (&b"message"[..], true) };
+        assert_eq!((&frames[1].payload[..], frames[1].ends_stream()), expected);
+
+        let connection = &mut scripted.connection;
+        let key = connection.open(fields(&REQUEST), false).unwrap();
+        let mut write = connection.write_only_data(key, 7).unwrap();
+        write.buffers().0.extend_from_slice(b"mess");
+        assert!(matches!(write.commit(), Err(StreamError::LengthMismatch { .. })));
+        assert!(!connection.is_open(key));
+        let frames = scripted.written();
+        assert_eq!(frames.len(), 2, "{frames:?}");
+        assert_eq!(frames[1].kind(), FrameType::RstStream);
+    }
 }
 
 #[test]
