@@ -17,7 +17,7 @@ pub(crate) mod pb {
 /// Where the run is.
 #[derive(Debug)]
 pub(crate) struct Phase {
-    phase: AtomicU8,
+    stage: AtomicU8,
     /// Measured calls that are still to be made.
     left: AtomicI64,
 }
@@ -30,20 +30,20 @@ impl Phase {
     /// Warming up. `calls`: how many calls are measured; until [`stop`](Self::stop) if `None`.
     pub(crate) fn new(calls: Option<u64>) -> Self {
         let left = calls.and_then(|calls| calls.try_into().ok()).unwrap_or(i64::MAX);
-        Self { phase: AtomicU8::new(Self::WARM), left: AtomicI64::new(left) }
+        Self { stage: AtomicU8::new(Self::WARM), left: AtomicI64::new(left) }
     }
 
     pub(crate) fn measure(&self) {
-        self.phase.store(Self::MEASURE, Ordering::Relaxed);
+        self.stage.store(Self::MEASURE, Ordering::Relaxed);
     }
 
     pub(crate) fn stop(&self) {
-        self.phase.store(Self::STOP, Ordering::Relaxed);
+        self.stage.store(Self::STOP, Ordering::Relaxed);
     }
 
     /// Whether the next call is measured; `None` if there is none.
     fn next_call(&self) -> Option<bool> {
-        match self.phase.load(Ordering::Relaxed) {
+        match self.stage.load(Ordering::Relaxed) {
             Self::WARM => Some(false),
             Self::MEASURE => (self.left.fetch_sub(1, Ordering::Relaxed) > 0).then_some(true),
             _ => None,

@@ -89,12 +89,12 @@ where
             packer: None,
             attempt: 1,
         };
-        let mut message = Message::<C, A> {
+        let mut outgoing = Whole::<C, A> {
             message: request.get_ref(),
             max_response: options.max_response_size.or(defaults.max_response_size).unwrap_or(usize::MAX),
             codec: PhantomData,
         };
-        match connection.start_now(cx.waker(), &call, &mut message)? {
+        match connection.start_now(cx.waker(), &call, &mut outgoing)? {
             Ok(id) => {
                 self.pending = Some(PendingReply::polled_next_time(connection, id));
                 Some(Ok(()))
@@ -162,14 +162,14 @@ where
     }
 }
 
-/// The request.
-struct Message<'a, C, A> {
+/// The request, all of it.
+struct Whole<'a, C, A> {
     message: &'a A,
     max_response: usize,
     codec: PhantomData<fn() -> C>,
 }
 
-impl<C: Codec<A>, A> Outgoing for Message<'_, C, A> {
+impl<C: Codec<A>, A> Outgoing for Whole<'_, C, A> {
     #[inline]
     fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
         C::encode(self.message, target)

@@ -41,6 +41,7 @@ pub(super) struct State {
     calls: Calls<Call>,
     deadlines: Deadlines,
     /// Bodies of finished calls, with their storage.
+    #[expect(clippy::vec_box, reason = "a body is handed to and fro in its box, which is one word")]
     spare: Vec<Box<Body>>,
     /// What the peer's GOAWAY said.
     go_away: Option<GoAway>,
