@@ -2,37 +2,43 @@
 //!
 //! ```text
 //! generate CODEC OUT ROOT[,ROOT..] PATH..
+//! generate CODEC OUT SET
 //! ```
 //!
 //! A path is a `.proto` file, or a folder of which every such file is compiled; imports are looked up in the roots. `OUT` is a
-//! folder; the descriptors go there as well, as `descriptors.binpb`, for other generators to try.
+//! folder; the descriptors go there as well, as `descriptors.binpb`, for other generators to try. `SET` is such a file:
+//! nothing is compiled then.
 
 #![allow(clippy::print_stdout, reason = "the figures go to whoever started it")]
 
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [codec, out, roots, paths @ ..] = args.as_slice() else {
-        return Err("usage: generate CODEC OUT ROOT[,ROOT..] PATH..".into());
+    let [codec, out, from, paths @ ..] = args.as_slice() else {
+        return Err("usage: generate CODEC OUT (SET | ROOT[,ROOT..] PATH..)".into());
     };
-    let mut files = Vec::new();
-    for path in paths {
-        find_protos(Path::new(path), &mut files)?;
-    }
-    files.sort();
-
     let codec = codec.parse()?;
-    let config = || peregrine_build::configure().codec(codec).includes(roots.split(','));
-    let start = Instant::now();
-    let set = config().descriptor_set(files.as_slice())?;
-    println!("{} files compiled to descriptors in {:.2?}", files.len(), start.elapsed());
-    let start = Instant::now();
+    let config = || peregrine_build::configure().codec(codec);
+    let set = if paths.is_empty() {
+        fs::read(from)?
+    } else {
+        let mut files = Vec::new();
+        for path in paths {
+            find_protos(Path::new(path), &mut files)?;
+        }
+        files.sort();
+        let clock = Clock::start();
+        let set = config().includes(from.split(',')).descriptor_set(files.as_slice())?;
+        println!("{} files compiled to descriptors in {clock}", files.len());
+        set
+    };
+    let clock = Clock::start();
     let generated = config().generate(&set)?;
-    println!("code generated in {:.2?}", start.elapsed());
+    println!("code generated in {clock}");
     fs::create_dir_all(out)?;
     fs::write(Path::new(out).join("descriptors.binpb"), set)?;
     for file in generated {
@@ -51,4 +57,32 @@ fn find_protos(path: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
         found.push(path.to_path_buf());
     }
     Ok(())
+}
+
+/// Time passed, and time on a processor, which a busy machine does not falsify.
+struct Clock {
+    start: Instant,
+    on_processor: Option<Duration>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { start: Instant::now(), on_processor: on_processor() }
+    }
+}
+
+impl std::fmt::Display for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.2?}", self.start.elapsed())?;
+        match (self.on_processor, on_processor()) {
+            (Some(before), Some(after)) => write!(f, " ({:.2?} on a processor)", after.saturating_sub(before)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How long this program's thread has run, on systems that say so in a file.
+fn on_processor() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/self/schedstat").ok()?;
+    text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
