@@ -75,7 +75,9 @@ impl std::fmt::Display for Clock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:.2?}", self.start.elapsed())?;
         match (self.on_processor, on_processor()) {
-            (Some(before), Some(after)) => write!(f, " ({:.2?} on a processor)", after.saturating_sub(before)),
+            (Some(before), Some(after)) => {
+                write!(f, " ({:.2?} on a processor)", after.saturating_sub(before))
+            }
             _ => Ok(()),
         }
     }

@@ -1,14 +1,16 @@
 //! Comments of a proto as rustdoc.
 //!
-//! Proto comments are prose written for no markdown processor in particular. Two things go wrong when they are taken
-//! over as they stand: rustdoc compiles indented and fenced blocks as tests (bug-reports 96), and `<name>` disappears
-//! as an HTML tag. [`lines`] mends both; the messages' code generators and our services share it.
+//! Proto comments are prose written for no markdown processor in particular. Three things go wrong when they are taken
+//! over as they stand: rustdoc compiles indented and fenced blocks as tests (bug-reports 96), `<name>` disappears as an
+//! HTML tag, and `[name]` is taken for a link. [`lines`] mends them, for messages by prost and for services; buffa has
+//! its own way.
 
 /// The comment as lines for `#[doc]`, each with a leading space unless empty. Code blocks come out fenced as `text`
 /// unless the author named a language that rustdoc does not run. A fence left open is closed.
 pub(crate) fn lines(comment: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut block = Block::Prose { paragraph_open: false };
+    let comment: String = comment.chars().filter_map(sayable).collect();
     for raw in comment.lines() {
         // Every line of `// text` starts with the space after the slashes.
         let line = raw.strip_prefix(' ').unwrap_or(raw).trim_end();
@@ -19,6 +21,16 @@ pub(crate) fn lines(comment: &str) -> Vec<String> {
         out.pop();
     }
     out
+}
+
+/// Without what rustc refuses in comments: a lone carriage return, and marks that turn the direction of text around, with
+/// which a comment could pass itself off as code. The mark of [`Verbatim`](crate::verbatim) goes as well.
+pub(crate) fn sayable(letter: char) -> Option<char> {
+    match letter {
+        '\r' => Some(' '),
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e000}' => None,
+        other => Some(other),
+    }
 }
 
 /// What the line before left open.
@@ -133,20 +145,87 @@ fn padded(line: &str) -> String {
     if line.is_empty() { String::new() } else { format!(" {line}") }
 }
 
-/// Escapes `<` outside of code spans, except in front of an address in angle brackets.
+/// `line` of prose as markdown that shows what is written: no HTML, no links but those that the author meant, and
+/// addresses as links. Code spans and what is escaped already stay as they are.
 fn escaped(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut in_code = false;
-    for (at, letter) in line.char_indices() {
-        let rest = &line[at..];
-        match letter {
-            '`' => in_code = !in_code,
-            '<' if !in_code && !rest.starts_with("<http") && !line[..at].ends_with('\\') => out.push('\\'),
-            _ => {}
-        }
-        out.push(letter);
+    let mut out = String::with_capacity(line.len() + 8);
+    // Square brackets whose opening one was escaped.
+    let mut literal_brackets = 0;
+    let mut rest = line;
+    while let Some(letter) = rest.chars().next() {
+        let taken = match letter {
+            '`' => code_span(rest),
+            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            '<' if rest.starts_with("<http") => rest.find('>').map_or(1, |end| end + 1),
+            // Behind a link's text stands its name.
+            '[' if is_link(rest) || out.ends_with(']') && !out.ends_with("\\]") => 1,
+            '<' | '[' => {
+                literal_brackets += usize::from(letter == '[');
+                out.push('\\');
+                1
+            }
+            ']' if literal_brackets > 0 => {
+                literal_brackets -= 1;
+                out.push('\\');
+                1
+            }
+            'h' if !out.ends_with(|before: char| before.is_alphanumeric() || before == '"')
+                && !out.ends_with("](") =>
+            {
+                match address(rest) {
+                    0 => 1,
+                    length => {
+                        out.extend(["<", &rest[..length], ">"]);
+                        rest = &rest[length..];
+                        continue;
+                    }
+                }
+            }
+            other => other.len_utf8(),
+        };
+        out.push_str(&rest[..taken]);
+        rest = &rest[taken..];
     }
     out
+}
+
+/// The length of the code span that `text` starts with; of its backticks alone if they are never closed.
+fn code_span(text: &str) -> usize {
+    let ticks = text.bytes().take_while(|&byte| byte == b'`').count();
+    let mut at = ticks;
+    while let Some(next) = text[at..].find('`') {
+        at += next;
+        let run = text[at..].bytes().take_while(|&byte| byte == b'`').count();
+        at += run;
+        if run == ticks {
+            return at;
+        }
+    }
+    ticks
+}
+
+/// Whether the bracket that `text` starts with opens a link: its closing one is followed by an address or a name.
+fn is_link(text: &str) -> bool {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' if depth == 1 => return text[at + 1..].starts_with(['(', '[']),
+            b']' => depth -= 1,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The length of the web address that `text` starts with, without punctuation that ends the sentence; 0 if there is none.
+fn address(text: &str) -> usize {
+    let Some(name) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else { return 0 };
+    let ends =
+        |letter: char| letter.is_whitespace() || matches!(letter, '<' | '>' | ')' | ']' | '`' | '"' | '\\');
+    let name = &name[..name.find(ends).unwrap_or(name.len())];
+    let name = name.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '_']);
+    if name.is_empty() { 0 } else { text.len() - text[text.find("//").unwrap_or(0) + 2..].len() + name.len() }
 }
 
 #[cfg(test)]
@@ -195,5 +274,23 @@ mod tests {
     fn angle_brackets_survive() {
         assert_eq!(lines(" Use <name> or `<code>`."), [" Use \\<name> or `<code>`."]);
         assert_eq!(lines(" See <https://example.com>."), [" See <https://example.com>."]);
+        assert_eq!(lines(" A ` alone, then <b> and \\<i>."), [" A ` alone, then \\<b> and \\<i>."]);
+    }
+
+    #[test]
+    fn brackets_are_no_links_unless_meant() {
+        assert_eq!(lines(" [#not-implemented: x[1]] `[y]`"), [" \\[#not-implemented: x\\[1\\]\\] `[y]`"]);
+        assert_eq!(lines(" a [text](http://b.c) [t][r]"), [" a [text](http://b.c) [t][r]"]);
+        assert_eq!(lines(" [open"), [" \\[open"]);
+    }
+
+    #[test]
+    fn addresses_become_links() {
+        assert_eq!(lines(" See https://a.b/c(d), or"), [" See <https://a.b/c(d>), or"]);
+        assert_eq!(lines(" at (http://a.b/?x=1)."), [" at (<http://a.b/?x=1>)."]);
+        assert_eq!(
+            lines(" At http://a.b/c. Then https:// and `http://x`"),
+            [" At <http://a.b/c>. Then https:// and `http://x`"]
+        );
     }
 }

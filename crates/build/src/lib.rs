@@ -52,6 +52,7 @@ pub mod plugin;
 mod service;
 mod source;
 mod tree;
+mod verbatim;
 
 pub use config::{Codec, Config, GeneratedFile, ProtoFiles, configure};
 pub use error::{Error, Place, Result};

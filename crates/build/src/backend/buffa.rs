@@ -9,15 +9,16 @@ use super::{Messages, Package, RustNames, guarded, is_extern, paths, rpc_type_na
 use crate::config::Options;
 use crate::descriptor::{Input, is_well_known};
 use crate::error::{Error, Result};
+use crate::verbatim::Verbatim;
 
 /// The crates that generated code names; the facade's hidden module holds all of them.
 const CRATES: &[&str] = &["buffa", "buffa_types", "buffa_descriptor"];
 
-pub(super) fn generate(input: &Input, options: &Options) -> Result<Messages> {
-    guarded("buffa", || run(input, options))
+pub(super) fn generate(input: &Input, options: &Options, verbatim: &mut Verbatim) -> Result<Messages> {
+    guarded("buffa", || run(input, options, verbatim))
 }
 
-fn run(input: &Input, options: &Options) -> Result<Messages> {
+fn run(input: &Input, options: &Options, verbatim: &mut Verbatim) -> Result<Messages> {
     let files = decoded(input)?;
     let config = config(options);
     let wanted: Vec<String> = input
@@ -30,10 +31,11 @@ fn run(input: &Input, options: &Options) -> Result<Messages> {
     let (generated, warnings) = buffa_codegen::generate_with_diagnostics(&files, &wanted, &config)
         .map_err(|cause| Error::new(format!("messages cannot be generated: {cause}")))?;
 
+    let runtime = options.runtime.to_string().replace(' ', "");
     let mut packages = Vec::new();
-    for file in generated.iter().filter(|file| file.kind == GeneratedFileKind::PackageMod) {
-        packages
-            .push(Package { module: module(&file.package), items: items(&file.content, input, options)? });
+    for file in generated.into_iter().filter(|file| file.kind == GeneratedFileKind::PackageMod) {
+        let text = adapted(&file.content, &runtime, verbatim);
+        packages.push(Package { module: module(&file.package), text });
     }
     let context = CodeGenContext::for_generate(&files, &wanted, &config);
     Ok(Messages {
@@ -73,19 +75,30 @@ fn module(package: &str) -> Vec<String> {
     package.split('.').filter(|part| !part.is_empty()).map(idents::escape_mod_ident).collect()
 }
 
-/// The text of one package as items whose paths lead through the facade, with proto names as the user wrote them.
-fn items(text: &str, input: &Input, options: &Options) -> Result<Vec<syn::Item>> {
-    let invalid = |cause: String| Error::new(format!("buffa generated text that is no Rust: {cause}"));
-    let tokens = text.parse().map_err(|cause: proc_macro2::LexError| invalid(cause.to_string()))?;
-    let tokens = paths::through_runtime(tokens, CRATES, &options.runtime);
-    let mut file: syn::File = syn::parse2(tokens).map_err(|cause| invalid(cause.to_string()))?;
-    let restore = |item: &mut syn::Item| restore_names(item, input);
-    file.items.iter_mut().for_each(restore);
-    Ok(file.items)
+/// The text of one package with paths that lead through the facade, and without its comments. It is laid out: a doc
+/// comment has its lines for itself.
+fn adapted(text: &str, runtime: &str, verbatim: &mut Verbatim) -> String {
+    const COMMENT: &str = "///";
+
+    let mut out = String::with_capacity(text.len() + text.len() / 4);
+    let mut comment: Vec<&str> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        if let Some(words) = line.trim_start().strip_prefix(COMMENT) {
+            comment.push(words.trim_end());
+            continue;
+        }
+        if let Some(place) = verbatim.keep(comment.drain(..)) {
+            out.push_str(COMMENT);
+            out.push_str(&place);
+            out.push('\n');
+        }
+        paths::through_runtime(line, CRATES, runtime, &mut out);
+    }
+    out
 }
 
 /// Puts the original proto name into the constants of a message that was renamed.
-fn restore_names(item: &mut syn::Item, input: &Input) {
+pub(super) fn restore_names(item: &mut syn::Item, input: &Input) {
     match item {
         syn::Item::Mod(module) => {
             let items = module.content.iter_mut().flat_map(|(_, items)| items);
@@ -115,19 +128,19 @@ fn restore_constant(item: &mut syn::ImplItem, input: &Input) {
 }
 
 fn rust_names(input: &Input, context: &CodeGenContext<'_>, options: &Options) -> Result<RustNames> {
+    let runtime = options.runtime.to_string().replace(' ', "");
     let mut names = RustNames::default();
     for file in &input.renamed.files {
         names.modules.insert(file.package().to_owned(), module(file.package()));
     }
     for (package, full_name) in rpc_type_names(input) {
         let path = context.rust_type_relative(&full_name, &package, 0).ok_or_else(|| unknown(&full_name))?;
-        let global = path.starts_with("::") || path.starts_with("crate::");
-        let tokens = idents::rust_path_to_tokens(&path);
         // `self::` keeps a message named like a generic parameter of ours apart from it.
-        let tokens =
-            if global || path.starts_with("super::") { tokens } else { quote::quote!(self::#tokens) };
-        let tokens = paths::through_runtime(tokens, CRATES, &options.runtime);
-        let ty = syn::parse2(tokens).map_err(|_| unknown(&full_name))?;
+        let global = ["::", "crate::", "super::"].iter().any(|start| path.starts_with(start));
+        let path = if global { path } else { format!("self::{path}") };
+        let mut through = String::new();
+        paths::through_runtime(&path, CRATES, &runtime, &mut through);
+        let ty = syn::parse_str(&through).map_err(|_| unknown(&full_name))?;
         names.types.insert((package, full_name), ty);
     }
     Ok(names)

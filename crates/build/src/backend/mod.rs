@@ -1,8 +1,8 @@
 //! Messages: what the codecs' own code generators make, fitted into our module tree.
 //!
-//! Each codec has its generator, and neither is ours. Both are run on the same descriptors; their text is parsed, its
-//! paths are led through the facade ([`paths`]), and the answer to "what is this message called in Rust" is kept for the
-//! services.
+//! Each codec has its generator, and neither is ours. Both are run on the same descriptors. Their text comes out with
+//! paths that lead through the facade ([`paths`]) and without its comments ([`Verbatim`]); [`items`] parses it. The
+//! answer to "what is this message called in Rust" is kept for the services.
 
 #[cfg(feature = "buffa")]
 mod buffa;
@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use crate::config::{Codec, Options};
 use crate::descriptor::{Input, is_well_known};
 use crate::error::{Error, Result};
+use crate::verbatim::Verbatim;
 
 /// Generated messages and enums.
 pub(crate) struct Messages {
@@ -27,10 +28,11 @@ pub(crate) struct Messages {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The items of one proto package.
+/// What one proto package holds.
 pub(crate) struct Package {
     pub(crate) module: ModulePath,
-    pub(crate) items: Vec<syn::Item>,
+    /// For [`items`].
+    pub(crate) text: String,
 }
 
 /// Module names from the root of the output, as in source (`r#type`).
@@ -57,23 +59,36 @@ impl RustNames {
     }
 }
 
-/// Runs the generator of the chosen codec.
-pub(crate) fn generate(input: &Input, options: &Options) -> Result<Messages> {
-    let mut messages = run(input, options)?;
-    messages.packages.extend(well_known_types(input, options));
-    Ok(messages)
-}
-
-fn run(input: &Input, options: &Options) -> Result<Messages> {
+/// Runs the generator of the chosen codec. Comments are kept back in `verbatim`.
+pub(crate) fn generate(input: &Input, options: &Options, verbatim: &mut Verbatim) -> Result<Messages> {
     match options.codec {
         #[cfg(feature = "buffa")]
-        Codec::Buffa => buffa::generate(input, options),
+        Codec::Buffa => buffa::generate(input, options, verbatim),
         #[cfg(feature = "prost")]
-        Codec::Prost => prost::generate(input, options),
+        Codec::Prost => prost::generate(input, options, verbatim),
         #[cfg(not(all(feature = "buffa", feature = "prost")))]
         other => Err(Error::new(format!("this peregrine-build was made without the codec {other}"))
             .with_next(format!("add features = [\"{other}\"] to peregrine-build in Cargo.toml"))),
     }
+}
+
+/// The items in the text of a package, with the names of the original protos in them.
+pub(crate) fn items(text: &str, input: &Input, options: &Options) -> Result<Vec<syn::Item>> {
+    let codec = options.codec;
+    let mut file = syn::parse_file(text)
+        .map_err(|cause| Error::new(format!("{codec} generated text that is no Rust: {cause}")))?;
+    if input.renamed.any() {
+        let restore: fn(&mut syn::Item, &Input) = match codec {
+            #[cfg(feature = "buffa")]
+            Codec::Buffa => buffa::restore_names,
+            #[cfg(feature = "prost")]
+            Codec::Prost => prost::restore_names,
+            #[cfg(not(all(feature = "buffa", feature = "prost")))]
+            _ => |_, _| {},
+        };
+        file.items.iter_mut().for_each(|item| restore(item, input));
+    }
+    Ok(file.items)
 }
 
 /// Runs somebody else's generator. Its panics, which a strange but legal proto can cause, become errors.
@@ -109,7 +124,7 @@ fn rpc_type_names(input: &Input) -> Vec<(String, String)> {
 
 /// The well-known types under their proto path, `google::protobuf::Timestamp`, so that users can name them. Only those
 /// that the input imports something of.
-fn well_known_types(input: &Input, options: &Options) -> Option<Package> {
+pub(crate) fn well_known_types(input: &Input, options: &Options) -> Option<(ModulePath, Vec<syn::Item>)> {
     let rt = &options.runtime;
     let imports = |file: &str| input.files.iter().any(|imported| imported.name() == file);
     if is_extern("google.protobuf", options) || !input.files.iter().any(is_well_known) {
@@ -123,7 +138,7 @@ fn well_known_types(input: &Input, options: &Options) -> Option<Package> {
     if options.codec == Codec::Buffa && imports("google/protobuf/descriptor.proto") {
         items.push(syn::parse_quote!(pub use #rt::buffa_descriptor::generated::descriptor::*;));
     }
-    Some(Package { module: ["google", "protobuf"].map(str::to_owned).to_vec(), items })
+    Some((["google", "protobuf"].map(str::to_owned).to_vec(), items))
 }
 
 /// Whether a mapping of `extern_path` covers everything in `package`.

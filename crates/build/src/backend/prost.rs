@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prost_build::{Module, Service, ServiceGenerator};
-use prost_types::FileDescriptorProto;
+use prost_types::source_code_info::Location;
+use prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto, SourceCodeInfo};
 use syn::visit_mut::VisitMut;
 
 use super::{Messages, Package, RustNames, guarded, is_extern};
@@ -12,12 +13,13 @@ use crate::config::Options;
 use crate::descriptor::{Input, is_well_known};
 use crate::doc;
 use crate::error::{Error, Result};
+use crate::verbatim::Verbatim;
 
-pub(super) fn generate(input: &Input, options: &Options) -> Result<Messages> {
-    guarded("prost", || run(input, options))
+pub(super) fn generate(input: &Input, options: &Options, verbatim: &mut Verbatim) -> Result<Messages> {
+    guarded("prost", || run(input, options, verbatim))
 }
 
-fn run(input: &Input, options: &Options) -> Result<Messages> {
+fn run(input: &Input, options: &Options, verbatim: &mut Verbatim) -> Result<Messages> {
     if let Some(file) = input.files.iter().find(|file| file.syntax() == "editions") {
         return Err(Error::new(format!("{} uses an edition, which prost does not know", file.name()))
             .with_next("use the codec buffa for it: configure().codec(Codec::Buffa)"));
@@ -27,19 +29,16 @@ fn run(input: &Input, options: &Options) -> Result<Messages> {
     config.service_generator(Box::new(TypeCollector { types: types.clone() }));
 
     let modules = config
-        .generate(requests(input))
+        .generate(requests(input, verbatim))
         .map_err(|cause| Error::new(format!("messages cannot be generated: {cause}")).with_cause(cause))?;
     let mut modules: Vec<(Module, String)> = modules.into_iter().collect();
     modules.sort();
 
     let left_out: Vec<Module> = packages_left_out(input, options);
-    let mut packages = Vec::new();
-    for (module, text) in modules.iter().filter(|(module, _)| !left_out.contains(module)) {
-        let mut file = syn::parse_file(text)
-            .map_err(|cause| Error::new(format!("prost generated text that is no Rust: {cause}")))?;
-        file.items.iter_mut().for_each(|item| restore_names(item, input));
-        packages.push(Package { module: module.parts().map(str::to_owned).collect(), items: file.items });
-    }
+    let packages = modules.into_iter().filter(|(module, _)| !left_out.contains(module));
+    let packages = packages
+        .map(|(module, text)| Package { module: module.parts().map(str::to_owned).collect(), text })
+        .collect();
     let modules = input.renamed.files.iter().map(|file| {
         let module = Module::from_protobuf_package_name(file.package());
         (file.package().to_owned(), module.parts().map(str::to_owned).collect())
@@ -70,20 +69,14 @@ fn config(options: &Options) -> prost_build::Config {
     config
 }
 
-/// All files, since prost looks up every type that a field names; comments as rustdoc may have them.
-fn requests(input: &Input) -> Vec<(Module, FileDescriptorProto)> {
+/// All files, since prost looks up every type that a field names. Comments are kept back: prost would look through each
+/// line with regular expressions, for what [`doc`] has done already.
+fn requests(input: &Input, verbatim: &mut Verbatim) -> Vec<(Module, FileDescriptorProto)> {
     let mut requests = Vec::with_capacity(input.files.len());
     for (original, renamed) in input.files.iter().zip(&input.renamed.files) {
         let mut file = renamed.clone();
-        let locations = file.source_code_info.iter_mut().flat_map(|info| &mut info.location);
-        for location in locations {
-            for comment in
-                [&mut location.leading_comments, &mut location.trailing_comments].into_iter().flatten()
-            {
-                *comment = doc::lines(comment).join("\n");
-            }
-            location.leading_detached_comments.clear();
-        }
+        file.source_code_info =
+            original.source_code_info.as_ref().map(|info| comments(original, info, verbatim));
         for (service, of_original) in file.service.iter_mut().zip(&original.service) {
             for (method, of_original) in service.method.iter_mut().zip(&of_original.method) {
                 method.input_type = Some(input.renamed.of(of_original.input_type()).to_owned());
@@ -93,6 +86,87 @@ fn requests(input: &Input) -> Vec<(Module, FileDescriptorProto)> {
         requests.push((Module::from_protobuf_package_name(file.package()), file));
     }
     requests
+}
+
+/// What stands for the comments. prost panics where an element has no location, and a descriptor set may lack some, so
+/// each gets one.
+fn comments(file: &FileDescriptorProto, info: &SourceCodeInfo, verbatim: &mut Verbatim) -> SourceCodeInfo {
+    let mut given = HashMap::with_capacity(info.location.len());
+    for location in &info.location {
+        given.entry(location.path.as_slice()).or_insert(location);
+    }
+    let mut keep = |comment: Option<&str>| {
+        let lines = doc::lines(comment?);
+        verbatim.keep(lines.iter().map(String::as_str))
+    };
+    let mut locations = Vec::new();
+    each_element(file, &mut |path| {
+        let given = given.get(path);
+        locations.push(Location {
+            path: path.to_vec(),
+            leading_comments: keep(given.and_then(|location| location.leading_comments.as_deref())),
+            trailing_comments: keep(given.and_then(|location| location.trailing_comments.as_deref())),
+            ..Location::default()
+        });
+    });
+    SourceCodeInfo { location: locations }
+}
+
+/// Calls `visit` with the descriptor path of everything in `file` that can have a comment in Rust.
+fn each_element(file: &FileDescriptorProto, visit: &mut dyn FnMut(&[i32])) {
+    const MESSAGE: i32 = 4;
+    const ENUM: i32 = 5;
+    const SERVICE: i32 = 6;
+    const METHOD: i32 = 2;
+
+    for (message, at) in file.message_type.iter().zip(0..) {
+        each_in_message(message, &mut vec![MESSAGE, at], visit);
+    }
+    for (item, at) in file.enum_type.iter().zip(0..) {
+        each_in_enum(item, &mut vec![ENUM, at], visit);
+    }
+    for (service, at) in file.service.iter().zip(0..) {
+        visit(&[SERVICE, at]);
+        (0..).zip(&service.method).for_each(|(method, _)| visit(&[SERVICE, at, METHOD, method]));
+    }
+}
+
+fn each_in_message(message: &DescriptorProto, path: &mut Vec<i32>, visit: &mut dyn FnMut(&[i32])) {
+    const FIELD: i32 = 2;
+    const NESTED: i32 = 3;
+    const ENUM: i32 = 4;
+    const ONEOF: i32 = 8;
+
+    visit(path);
+    let depth = path.len();
+    let members = (0..).zip(&message.field).map(|(at, _)| [FIELD, at]);
+    for member in members.chain((0..).zip(&message.oneof_decl).map(|(at, _)| [ONEOF, at])) {
+        path.extend(member);
+        visit(path);
+        path.truncate(depth);
+    }
+    for (nested, at) in message.nested_type.iter().zip(0..) {
+        path.extend([NESTED, at]);
+        each_in_message(nested, path, visit);
+        path.truncate(depth);
+    }
+    for (item, at) in message.enum_type.iter().zip(0..) {
+        path.extend([ENUM, at]);
+        each_in_enum(item, path, visit);
+        path.truncate(depth);
+    }
+}
+
+fn each_in_enum(item: &EnumDescriptorProto, path: &mut Vec<i32>, visit: &mut dyn FnMut(&[i32])) {
+    const VALUE: i32 = 2;
+
+    visit(path);
+    let depth = path.len();
+    for (at, _) in (0..).zip(&item.value) {
+        path.extend([VALUE, at]);
+        visit(path);
+        path.truncate(depth);
+    }
 }
 
 /// Modules that hold nothing of ours: well-known types and packages mapped away.
@@ -119,7 +193,7 @@ impl ServiceGenerator for TypeCollector {
 }
 
 /// Puts the original proto name into the `Name` of a message that was renamed.
-fn restore_names(item: &mut syn::Item, input: &Input) {
+pub(super) fn restore_names(item: &mut syn::Item, input: &Input) {
     match item {
         syn::Item::Mod(module) => {
             let items = module.content.iter_mut().flat_map(|(_, items)| items);

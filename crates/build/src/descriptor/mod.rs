@@ -20,7 +20,7 @@ pub(crate) use wire::set_of_request;
 pub(crate) struct Input {
     /// The files as given; what goes over the wire is named after these.
     pub(crate) files: Vec<FileDescriptorProto>,
-    /// The same files in the same order, without names that no Rust identifier can be made of.
+    /// The same files in the same order, without names that no Rust identifier can be made of and without source info.
     pub(crate) renamed: Renamed,
     /// The set as given, with fields that the decoded form does not know.
     #[cfg_attr(not(feature = "buffa"), expect(dead_code, reason = "only buffa's types know those fields"))]
@@ -32,7 +32,7 @@ pub(crate) struct Input {
 impl Input {
     /// Decodes an encoded `google.protobuf.FileDescriptorSet`, which must hold every imported file.
     pub(crate) fn decode(descriptor_set: &[u8]) -> Result<Self> {
-        let set = FileDescriptorSet::decode(descriptor_set)
+        let mut set = FileDescriptorSet::decode(descriptor_set)
             .map_err(|cause| not_a_set(&cause.to_string()).with_cause(cause))?;
         let stripped =
             wire::without_source_info(descriptor_set).ok_or_else(|| not_a_set("it ends within a field"))?;
@@ -50,7 +50,7 @@ impl Input {
                 .with_next("make it with --include_imports"));
             }
         }
-        let renamed = Renamed::new(&set.file)?;
+        let renamed = Renamed::new(&mut set.file)?;
         Ok(Self { files: set.file, renamed, descriptor_set: descriptor_set.to_vec(), stripped })
     }
 }

@@ -17,13 +17,22 @@ pub(crate) struct Renamed {
     pub(crate) files: Vec<FileDescriptorProto>,
     /// Full names (`.pkg.Name`) that changed, old to new.
     changed: HashMap<String, String>,
+    /// The same, new to old.
+    original: HashMap<String, String>,
 }
 
 impl Renamed {
+    /// Source info, the bulk of a file, stays with the original.
+    ///
     /// # Errors
     /// When two types get the same name by this.
-    pub(crate) fn new(files: &[FileDescriptorProto]) -> Result<Self> {
-        let mut files = files.to_vec();
+    pub(crate) fn new(originals: &mut [FileDescriptorProto]) -> Result<Self> {
+        let mut files = Vec::with_capacity(originals.len());
+        for original in originals {
+            let source_info = original.source_code_info.take();
+            files.push(original.clone());
+            original.source_code_info = source_info;
+        }
         let mut names = Names::default();
         for file in &mut files {
             in_prost_types::rename_file(file, &mut names);
@@ -37,7 +46,8 @@ impl Renamed {
         for file in &mut files {
             in_prost_types::refer_in_file(file, &changed);
         }
-        Ok(Self { files, changed })
+        let original = changed.iter().map(|(old, new)| (new.clone(), old.clone())).collect();
+        Ok(Self { files, changed, original })
     }
 
     /// Does the same to the same files in buffa's types, which know more fields of descriptors than prost's.
@@ -56,7 +66,12 @@ impl Renamed {
 
     /// The full name that a type in [`files`](Self::files) has in the original, if it has another one.
     pub(crate) fn original(&self, new: &str) -> Option<&str> {
-        self.changed.iter().find(|(_, changed_to)| *changed_to == new).map(|(old, _)| old.as_str())
+        self.original.get(new).map(String::as_str)
+    }
+
+    /// Whether a type has another name than in the original.
+    pub(crate) fn any(&self) -> bool {
+        !self.changed.is_empty()
     }
 }
 
@@ -220,7 +235,7 @@ mod tests {
             message_type: vec![outer, message("Plain"), message("bool"), message("Self")],
             ..FileDescriptorProto::default()
         };
-        let renamed = Renamed::new(&[file]).unwrap();
+        let renamed = Renamed::new(&mut [file]).unwrap();
         let file = &renamed.files[0];
         assert_eq!(file.package(), "p.underscore");
         assert_eq!(file.message_type[0].name(), "Underscore");

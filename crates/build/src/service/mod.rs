@@ -10,7 +10,7 @@ mod server;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-pub(crate) use model::{Method, Service, TakenNames, services};
+pub(crate) use model::{Method, Service, services};
 
 use crate::config::Options;
 use crate::error::{Error, Result};
