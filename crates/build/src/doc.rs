@@ -280,17 +280,17 @@ mod tests {
     #[test]
     fn brackets_are_no_links_unless_meant() {
         assert_eq!(lines(" [#not-implemented: x[1]] `[y]`"), [" \\[#not-implemented: x\\[1\\]\\] `[y]`"]);
-        assert_eq!(lines(" a [text](http://b.c) [t][r]"), [" a [text](http://b.c) [t][r]"]);
+        assert_eq!(lines(" a [text](http://example.com) [t][r]"), [" a [text](http://example.com) [t][r]"]);
         assert_eq!(lines(" [open"), [" \\[open"]);
     }
 
     #[test]
     fn addresses_become_links() {
-        assert_eq!(lines(" See https://a.b/c(d), or"), [" See <https://a.b/c(d>), or"]);
-        assert_eq!(lines(" at (http://a.b/?x=1)."), [" at (<http://a.b/?x=1>)."]);
+        assert_eq!(lines(" See https://example.com/c(d), or"), [" See <https://example.com/c(d>), or"]);
+        assert_eq!(lines(" at (http://example.com/?x=1)."), [" at (<http://example.com/?x=1>)."]);
         assert_eq!(
-            lines(" At http://a.b/c. Then https:// and `http://x`"),
-            [" At <http://a.b/c>. Then https:// and `http://x`"]
+            lines(" At http://example.com/c. Then https:// and `http://x`"),
+            [" At <http://example.com/c>. Then https:// and `http://x`"]
         );
     }
 }

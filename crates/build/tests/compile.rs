@@ -243,6 +243,21 @@ fn a_descriptor_set_keeps_comments_and_reads_like_a_build() {
 }
 
 #[test]
+fn source_info_with_gaps_is_enough() {
+    let folder = protos(&[("a.proto", GREETER)]);
+    let config = || configure().relative_to(folder.path());
+    let set = config().descriptor_set("a.proto").unwrap();
+    let mut set = FileDescriptorSet::decode(set.as_slice()).unwrap();
+    let locations = &mut set.file[0].source_code_info.as_mut().unwrap().location;
+    locations.retain(|location| location.leading_comments.is_some());
+    assert_eq!(locations.len(), 1);
+    for codec in [Codec::Buffa, Codec::Prost] {
+        let text = config().codec(codec).generate(&set.encode_to_vec()).unwrap().remove(0).content;
+        assert_has(&text, "/// Doc.");
+    }
+}
+
+#[test]
 fn an_error_can_be_taken_apart() {
     let folder = protos(&[("a.proto", "syntax = \"proto3\";\nmessage M { Nix n = 1; }\n")]);
     let error = configure().relative_to(folder.path()).descriptor_set("a.proto").unwrap_err();

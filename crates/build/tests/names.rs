@@ -100,3 +100,20 @@ fn a_message_beside_a_package_of_its_name_works() {
     let text = common::generated_with(configure(), &files).unwrap();
     assert_eq!(text.matches("pub struct Bar {").count(), 2);
 }
+
+// wire-rules G3
+#[test]
+fn a_nested_message_beside_a_package_of_its_path_works() {
+    let a = "syntax = \"proto3\"; package p; import \"b.proto\";
+        message Foo { message Bar { message Baz {} } p.foo.bar.Qux q = 1; }";
+    let b =
+        "syntax = \"proto3\"; package p.foo.bar; message Qux {} service Baz { rpc Do(Qux) returns (Qux); }";
+    let files = [("a.proto", a), ("b.proto", b)];
+    // prost has one module for both, and the message was there first; buffa keeps them apart.
+    let prost = common::generated_with(configure().codec(Codec::Prost), &files).unwrap();
+    assert_eq!(prost.matches("pub mod bar {").count(), 1);
+    assert_has(&prost, "pub trait Baz_: ");
+    let buffa = common::generated_with(configure(), &files).unwrap();
+    assert_has(&buffa, "pub mod foo_ {");
+    assert_has(&buffa, "pub trait Baz: ");
+}
