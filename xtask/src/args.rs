@@ -19,6 +19,9 @@ pub(crate) enum Command {
     Citations,
     /// Generate code from the large trees of protos whose name contains one of the filters, or from all.
     BigProtos { filters: Vec<String> },
+    /// Count what a call costs in the scenarios whose name contains one of the filters, or in all; make the figures the
+    /// ceilings.
+    Cost { filters: Vec<String>, write: bool },
     /// Measure which lines of the engine its tests run.
     Coverage,
     /// Change the engine in small ways and see whether its tests notice.
@@ -45,6 +48,8 @@ cargo xtask fuzz [TARGET..] [--minutes N]  run all fuzz targets, or the named on
 cargo xtask citations               how the rules of HTTP/2 are kept: cited in code and in tests, or not done, and why
 cargo xtask rules                   how the rules of gRPC are kept; writes docs/conformance.md
 cargo xtask big-protos [FILTER..]   generate code from the protos of Envoy and of Google's APIs, and compile part of it
+cargo xtask cost [FILTER..] [--write]  count what a call costs (instructions, allocations, socket calls) and compare it
+                                    with benches/cost/cost.toml; --write makes the figures its ceilings
 cargo xtask coverage                measure which lines of the engine its tests run
 cargo xtask mutants                 change the engine in small ways and see whether its tests notice (hours)
 cargo xtask tools                   install the pinned tools of the tests into target/tools and stop
@@ -54,6 +59,7 @@ cargo xtask tools                   install the pinned tools of the tests into t
 pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Command> {
     let mut words = Vec::new();
     let mut full = false;
+    let mut write = false;
     let mut minutes = None;
     while let Some(arg) = args.next() {
         match arg.as_str() {
@@ -63,6 +69,7 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
                 minutes = Some(minutes_given.context("`--minutes` needs a whole number, at least 1")?);
             }
             "--full" => full = true,
+            "--write" => write = true,
             "-h" | "--help" => return Ok(Command::Help),
             flag if flag.starts_with('-') => {
                 bail!("unknown flag `{flag}`; `cargo xtask help` lists the flags")
@@ -80,7 +87,11 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
     if minutes.is_some() && command != "fuzz" {
         bail!("`--minutes` belongs to `cargo xtask fuzz`");
     }
+    if write && command != "cost" {
+        bail!("`--write` belongs to `cargo xtask cost`");
+    }
     match command.as_str() {
+        "cost" => Ok(Command::Cost { filters: words, write }),
         "fuzz" => Ok(Command::Fuzz { targets: words, minutes: minutes.unwrap_or(FUZZ_MINUTES) }),
         "check" => Ok(Command::Check { names: words }),
         "test" => Ok(Command::Test { filters: words, full }),

@@ -8,6 +8,7 @@ mod args;
 mod big_protos;
 mod check;
 mod citations;
+mod cost;
 mod coverage;
 mod fuzz;
 mod mutants;
@@ -47,6 +48,7 @@ fn run() -> anyhow::Result<bool> {
         Command::Conformance { sides, full } => suite::run_conformance(&workspace, &sides, full),
         Command::Interop { filters } => suite::interop::matrix::run(&workspace, &filters),
         Command::BigProtos { filters } => big_protos::run(&workspace, &filters),
+        Command::Cost { filters, write } => cost::run(&workspace, &filters, write),
         Command::Coverage => coverage::run(&workspace),
         Command::Mutants => mutants::run(&workspace),
         Command::Fuzz { targets, minutes } => fuzz::run(&workspace, &targets, minutes),

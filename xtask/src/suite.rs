@@ -5,6 +5,7 @@
 //! line says how many passed and failed, alone, so that machines can read it too.
 
 mod conformance;
+mod cost;
 mod demo;
 mod grpcurl;
 mod h2spec;
@@ -37,7 +38,7 @@ pub(crate) struct Run<'w> {
 /// A part of the run: its name, and the function that runs those of its tests which are wanted.
 type Part = (&'static str, fn(&mut Run<'_>) -> anyhow::Result<()>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("rust", rust::run),
     ("demo", demo::run),
     ("newcomer", newcomer::run),
@@ -46,6 +47,7 @@ const PARTS: [Part; 8] = [
     ("conformance", conformance::run),
     ("interop", interop::run),
     ("load", load::run),
+    ("cost", cost::run),
 ];
 
 /// Runs the tests whose id contains one of `filters`, or all; says whether all of them passed.

@@ -1,0 +1,158 @@
+//! `benches/cost/cost.toml` and `benches/cost/functions.tsv`: what a call may cost, and where its instructions went when
+//! that was written.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+
+use super::counts::{Counts, Measured};
+use super::profile::Functions;
+use crate::workspace::Workspace;
+
+const FILE: &str = "benches/cost/cost.toml";
+const FUNCTIONS: &str = "benches/cost/functions.tsv";
+
+/// Instructions over the figure that was written: two compilers of the same version lay code out the same way, but
+/// library functions chosen by the processor (memcpy) differ by a little from machine to machine.
+const ROOM: f64 = 1.03;
+/// Functions below this share of a call are not written down.
+const LEAST_SHARE: f64 = 0.01;
+
+const HEADER: &str = "\
+# What a call may cost, counted by `cargo xtask cost`: user instructions, allocations and bytes asked for, reads and writes
+# of the socket. Figures are those that were measured; a run fails if instructions or bytes are more than 3 % over
+# them, or any other figure is over by 0.02. Written by `cargo xtask cost --write`, which takes worse figures too: a
+# change of this file says why.
+";
+
+#[derive(Default)]
+pub(super) struct Ceilings {
+    counts: BTreeMap<String, Counts>,
+    functions: BTreeMap<String, Functions>,
+}
+
+impl Ceilings {
+    pub(super) fn read(workspace: &Workspace) -> anyhow::Result<Self> {
+        let text = |file: &str| std::fs::read_to_string(workspace.root().join(file)).unwrap_or_default();
+        let table: toml::Table = text(FILE).parse().with_context(|| format!("{FILE} is not TOML"))?;
+        let mut ceilings = Self::default();
+        for (name, row) in table {
+            let figure = |key: &str| {
+                let value =
+                    row.get(key).and_then(|value| value.as_float().or(Some(value.as_integer()? as f64)));
+                value.with_context(|| format!("{FILE}: `{name}` has no figure `{key}`"))
+            };
+            let counts = Counts {
+                instructions: figure("instructions")?,
+                allocations: figure("allocations")?,
+                bytes: figure("bytes")?,
+                reads: figure("reads")?,
+                writes: figure("writes")?,
+            };
+            ceilings.counts.insert(name, counts);
+        }
+        let mut functions: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
+        for line in text(FUNCTIONS).lines() {
+            let mut words = line.splitn(3, '\t');
+            if let (Some(scenario), Some(cost), Some(name)) = (words.next(), words.next(), words.next()) {
+                let cost = cost.parse().with_context(|| format!("{FUNCTIONS}: not a number: {line}"))?;
+                functions.entry(scenario.to_owned()).or_default().push((name.to_owned(), cost));
+            }
+        }
+        ceilings.functions = functions.into_iter().map(|(name, list)| (name, Functions::new(list))).collect();
+        Ok(ceilings)
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.counts.keys().cloned().collect()
+    }
+
+    /// What is over its ceiling.
+    pub(super) fn judge(&self, scenario: &str, measured: &Measured) -> Vec<String> {
+        let Some(ceiling) = self.counts.get(scenario) else {
+            return vec![format!(
+                "{scenario} has no ceiling in {FILE}: run `cargo xtask cost {scenario} --write`"
+            )];
+        };
+        let mut complaints = Vec::new();
+        for ((name, now), (_, then)) in measured.counts.named().into_iter().zip(ceiling.named()) {
+            let most =
+                if ["instructions", "bytes"].contains(&name) { then * ROOM + 8.0 } else { then + 0.02 };
+            if now > most {
+                complaints.push(format!("{scenario}: {now:.2} {name} a call, where {then:.2} were enough"));
+                if name == "instructions" {
+                    complaints.extend(self.grown(scenario, measured));
+                }
+            }
+        }
+        complaints
+    }
+
+    fn grown(&self, scenario: &str, measured: &Measured) -> Vec<String> {
+        let Some(before) = self.functions.get(scenario) else { return Vec::new() };
+        let least = measured.counts.instructions * LEAST_SHARE;
+        let grown = measured.functions.grown_since(before, least);
+        grown.iter().map(|(name, then, now)| format!("    {then:.0} -> {now:.0}  {name}")).collect()
+    }
+
+    /// Takes new figures for the scenarios that have them.
+    pub(super) fn replace(&mut self, figures: impl Iterator<Item = (String, Measured)>) {
+        for (name, measured) in figures {
+            self.counts.insert(name.clone(), measured.counts);
+            self.functions.insert(name, measured.functions);
+        }
+    }
+
+    pub(super) fn write(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let mut text = HEADER.to_owned();
+        for (name, counts) in &self.counts {
+            let Counts { instructions, allocations, bytes, reads, writes } = counts;
+            let _ = write!(
+                text,
+                "\n[\"{name}\"]\ninstructions = {instructions:.0}\nallocations = {allocations:.2}\nbytes = {bytes:.0}\n\
+                 reads = {reads:.3}\nwrites = {writes:.3}\n"
+            );
+        }
+        let mut functions = String::new();
+        for (name, list) in &self.functions {
+            for (function, cost) in list.above(LEAST_SHARE) {
+                let _ = writeln!(functions, "{name}\t{cost:.0}\t{function}");
+            }
+        }
+        for (file, text) in [(FILE, text), (FUNCTIONS, functions)] {
+            std::fs::write(workspace.root().join(file), text)
+                .with_context(|| format!("could not write {file}"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(instructions: f64, allocations: f64) -> Measured {
+        Measured {
+            counts: Counts { instructions, allocations, bytes: 0.0, reads: 0.0, writes: 0.0 },
+            functions: Functions::new(vec![("grown".to_owned(), instructions)]),
+            elapsed: std::time::Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn a_figure_over_its_ceiling_is_told_with_what_grew() {
+        let mut ceilings = Ceilings::default();
+        ceilings.replace([("a".to_owned(), measured(1_000.0, 1.0))].into_iter());
+        assert!(ceilings.judge("a", &measured(1_030.0, 1.0)).is_empty());
+        let complaints = ceilings.judge("a", &measured(1_100.0, 2.0));
+        assert_eq!(complaints.len(), 3, "{complaints:?}");
+        assert!(complaints[1].contains("1000 -> 1100  grown"), "{complaints:?}");
+        assert!(complaints[2].contains("2.00 allocations"), "{complaints:?}");
+    }
+
+    #[test]
+    fn a_scenario_without_a_ceiling_is_a_complaint() {
+        assert_eq!(Ceilings::default().judge("a", &measured(1.0, 1.0)).len(), 1);
+    }
+}
