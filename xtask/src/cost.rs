@@ -44,8 +44,8 @@ pub(crate) fn run(workspace: &Workspace, filters: &[String], write: bool) -> any
     if scenarios.is_empty() {
         bail!("no scenario's name contains {}", filters.join(" or "));
     }
-    let measured = measure_all(workspace, &scenarios)?;
     let mut ceilings = Ceilings::read(workspace)?;
+    let measured = measure_all(workspace, &scenarios)?;
     say(Counts::TITLE);
     let mut is_within = true;
     for (name, measured) in &measured {
@@ -176,7 +176,9 @@ struct Counted {
 
 fn count(program: &Path, scenario: &Scenario, calls: usize, file: &Path) -> anyhow::Result<Counted> {
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--collect-atstart=yes", "--toggle-collect=*other_end_poll*"]);
+    // In this order: naming a function turns the collection off at the start, which is then turned on again, so that
+    // the function turns it off.
+    command.args(["--tool=callgrind", "--toggle-collect=*other_end_poll*", "--collect-atstart=yes"]);
     command.arg(format!("--callgrind-out-file={}", file.display()));
     command.arg(program).args([scenario.name.as_str(), &calls.to_string()]);
     let outcome = process::run(&mut command, LIMIT, |_| {})?;

@@ -35,7 +35,11 @@ pub(super) struct Ceilings {
 impl Ceilings {
     pub(super) fn read(workspace: &Workspace) -> anyhow::Result<Self> {
         let text = |file: &str| std::fs::read_to_string(workspace.root().join(file)).unwrap_or_default();
-        let table: toml::Table = text(FILE).parse().with_context(|| format!("{FILE} is not TOML"))?;
+        Self::parse(&text(FILE), &text(FUNCTIONS))
+    }
+
+    fn parse(counts: &str, functions: &str) -> anyhow::Result<Self> {
+        let table: toml::Table = counts.parse().with_context(|| format!("{FILE} is not TOML"))?;
         let mut ceilings = Self::default();
         for (name, row) in table {
             let figure = |key: &str| {
@@ -52,15 +56,15 @@ impl Ceilings {
             };
             ceilings.counts.insert(name, counts);
         }
-        let mut functions: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
-        for line in text(FUNCTIONS).lines() {
+        let mut lists: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
+        for line in functions.lines() {
             let mut words = line.splitn(3, '\t');
             if let (Some(scenario), Some(cost), Some(name)) = (words.next(), words.next(), words.next()) {
                 let cost = cost.parse().with_context(|| format!("{FUNCTIONS}: not a number: {line}"))?;
-                functions.entry(scenario.to_owned()).or_default().push((name.to_owned(), cost));
+                lists.entry(scenario.to_owned()).or_default().push((name.to_owned(), cost));
             }
         }
-        ceilings.functions = functions.into_iter().map(|(name, list)| (name, Functions::new(list))).collect();
+        ceilings.functions = lists.into_iter().map(|(name, list)| (name, Functions::new(list))).collect();
         Ok(ceilings)
     }
 
@@ -105,6 +109,16 @@ impl Ceilings {
     }
 
     pub(super) fn write(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let (counts, functions) = self.print();
+        for (file, text) in [(FILE, counts), (FUNCTIONS, functions)] {
+            std::fs::write(workspace.root().join(file), text)
+                .with_context(|| format!("could not write {file}"))?;
+        }
+        Ok(())
+    }
+
+    /// The texts of the two files.
+    fn print(&self) -> (String, String) {
         let mut text = HEADER.to_owned();
         for (name, counts) in &self.counts {
             let Counts { instructions, allocations, bytes, reads, writes } = counts;
@@ -120,11 +134,7 @@ impl Ceilings {
                 let _ = writeln!(functions, "{name}\t{cost:.0}\t{function}");
             }
         }
-        for (file, text) in [(FILE, text), (FUNCTIONS, functions)] {
-            std::fs::write(workspace.root().join(file), text)
-                .with_context(|| format!("could not write {file}"))?;
-        }
-        Ok(())
+        (text, functions)
     }
 }
 
@@ -149,6 +159,16 @@ mod tests {
         assert_eq!(complaints.len(), 3, "{complaints:?}");
         assert!(complaints[1].contains("1000 -> 1100  grown"), "{complaints:?}");
         assert!(complaints[2].contains("2.00 allocations"), "{complaints:?}");
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let mut written = Ceilings::default();
+        written.replace([("server/a".to_owned(), measured(1_000.0, 1.25))].into_iter());
+        let (counts, functions) = written.print();
+        let read = Ceilings::parse(&counts, &functions).unwrap();
+        assert_eq!(read.names(), ["server/a"]);
+        assert_eq!((read.counts, read.functions), (written.counts, written.functions));
     }
 
     #[test]
