@@ -54,8 +54,8 @@ pub(crate) fn run(workspace: &Workspace, filters: &[String], write: bool) -> any
             Err(error) => say(&format!("{name}: {error:#}")),
         }
         let complaints = judge(&ceilings, name, measured.as_ref());
-        if !write {
-            complaints.iter().for_each(|line| say(line));
+        for line in complaints.iter().filter(|_| !write) {
+            say(line);
         }
         is_within &= complaints.is_empty();
     }
