@@ -21,6 +21,11 @@ static TYPES: LazyLock<[Arc<dyn Transcode>; 2]> = LazyLock::new(|| {
         .map(|name| json.message(name).expect("it is in the set"))
 });
 
+/// The first of the types.
+pub(crate) fn everything() -> &'static Arc<dyn Transcode> {
+    &TYPES[0]
+}
+
 /// What is read is printed, unless it cannot be; and what is printed is read as the same message.
 pub fn read(input: &[u8]) {
     for of in TYPES.iter() {
@@ -47,7 +52,7 @@ fn check_printed(of: &Arc<dyn Transcode>, message: &[u8]) {
 }
 
 /// Texts that have something of everything.
-const TEXTS: [&str; 4] = [
+pub(crate) const TEXTS: [&str; 4] = [
     r#"{"aDouble":1.5e3,"aString":"a\u00e4\n","someBytes":"AQI","colors":["RED",7],"byBool":{"true":"x"},"int32s":[1,"2"]}"#,
     r#"{"everythings":[{"timestamp":"2030-01-02T03:04:05.6Z"}],"duration":"-1.5s","fieldMask":"a,bC","chosenNull":null}"#,
     r#"{"aStruct":{"a":[1,null,{"b":false}]},"any":{"@type":"t/google.protobuf.Duration","value":"1s"},"boolValue":true}"#,

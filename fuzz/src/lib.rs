@@ -6,6 +6,7 @@
 //!
 //! | module | what a target in it checks |
 //! |---|---|
+//! | `bodies` | no target: bodies of calls, right and wrong |
 //! | [`certificates`] | any octets as a certificate: what is found are names that can be shown |
 //! | [`frames`] | what parses is written back as it was; agreement with the `h2` crate's frames |
 //! | [`hpack`] | the decoder is bounded and its result survives another round; agreement with `loona-hpack` |
@@ -18,6 +19,7 @@
 //! | [`seeds`] | where the fuzzer starts: public vectors, recordings of the engine |
 #![expect(clippy::missing_panics_doc, reason = "panicking at what is wrong is what a target is for")]
 
+mod bodies;
 pub mod bytes;
 pub mod certificates;
 pub mod details;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
-use peregrine_core::{DecodeLimits, Error, Phase, ServiceDescriptor};
+use peregrine_core::{DecodeLimits, Error, Observe, Phase, ServiceDescriptor};
 use peregrine_http2::Rate;
 use peregrine_transport::net::Listener;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -256,7 +256,11 @@ impl Server {
             return Err(Error::new(Phase::Serve, message)
                 .with_hint("name a service, package.Service, or a method, package.Service/Method"));
         }
-        Ok(Acceptor::new(Arc::new(Shared { router, options: self.options, limits: DecodeLimits::default() })))
+        let observes_messages = self.options.observer.as_ref().is_some_and(Observe::wants_messages);
+        let shared =
+            Shared { router, options: self.options, limits: DecodeLimits::default(), observes_messages };
+        shared.observe_compression(&self.configs);
+        Ok(Acceptor::new(Arc::new(shared)))
     }
 }
 

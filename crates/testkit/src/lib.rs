@@ -5,7 +5,7 @@
 //! | [`certificates`] | an authority of the test's own, and certificates by it |
 //! | [`mod@pipe`] | an in-memory connection that can be cut, filled up, and sliced into chosen pieces |
 //! | [`peer`] | an HTTP/2 client, or server, that says whatever the test tells it to, legal or not |
-//! | [`Recorder`] | an observer that writes down what it hears |
+//! | [`Recorder`], [`MessageRecorder`] | observers that write down what they hear |
 //! | [`runtime`] | runs a test in virtual time or on several threads, with a leak check at its end |
 //! | [`service`] | a gRPC service without generated code whose calls do what their request asks for |
 //! | [`serving`] | a server in the same runtime, reached through pipes |
@@ -30,7 +30,7 @@ pub use self::certificates::Authority;
 pub use self::counting_allocator::CountingAllocator;
 pub use self::peer::{Peer, PeerConfig, Received, Reply, ServerPeer};
 pub use self::pipe::{PipeEnd, Slicing, pipe};
-pub use self::recorder::Recorder;
+pub use self::recorder::{MessageRecorder, Recorder};
 pub use self::runtime::{LeakCheck, on_threads, settle, virtual_time};
 pub use self::service::{Counts, Journal, TestService};
 pub use self::serving::{Served, serve};

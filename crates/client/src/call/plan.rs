@@ -1,15 +1,17 @@
 //! What holds for the whole of a call, however many starts it takes: options, deadline, head, and how often a start
 //! that the peer did not see is repeated.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use peregrine_core::compression::Packer;
+use peregrine_core::compression::{Packer, Packing};
 use peregrine_core::deadline::{deadline_after, encode_timeout};
 use peregrine_core::message::Encoding;
+use peregrine_core::observe::{Direction, MessageObserver, Side, tell_message};
 use peregrine_core::{CallOptions, Format, MetadataMap, MethodDescriptor, MethodFormat, Request, Status};
 use tokio::time::Sleep;
 
@@ -157,6 +159,12 @@ impl<'a> Plan<'a> {
 
     pub(super) fn channel(&self) -> &'a Channel {
         self.channel
+    }
+
+    /// Who is told of the call's messages, if anybody is.
+    pub(super) fn message_observer(&self) -> Option<MessageObserver> {
+        let observer = self.channel.message_observer()?;
+        Some(MessageObserver::new(Arc::clone(observer), Side::Client, self.path.to_owned()))
     }
 
     /// What a later start needs, for whoever makes the call again after its caller has gone on.
@@ -309,14 +317,22 @@ impl<'a> Plan<'a> {
             encoding: self.packer.as_ref().map_or(Encoding::Identity, |packer| packer.encoding()),
             metadata: &self.metadata,
         };
+        let (observer, report) = (self.channel.message_observer(), Cell::new(None));
         let call = NewCall {
             head: &head,
             deadline: self.deadline,
             max_request: self.max_request(),
             packer: self.packer.as_deref(),
             attempt: self.starts.next(),
+            report: observer.map(|_| &report),
         };
-        opener.poll_start(cx, &call, outgoing)
+        let started = opener.poll_start(cx, &call, outgoing);
+        // The connection is not locked any more.
+        if let (Some(observer), Some(written)) = (observer, report.take()) {
+            let size = written.size(Packing::of(self.packer.as_deref(), None));
+            tell_message(&**observer, Side::Client, Direction::Sent, self.path, size);
+        }
+        started
     }
 
     /// What goes into `grpc-timeout`.

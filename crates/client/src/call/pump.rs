@@ -18,6 +18,7 @@ use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
 use peregrine_core::compression::{Packer, Packing, take_wish};
 use peregrine_core::message::PREFIX_LEN;
+use peregrine_core::observe::MessageObserver;
 use peregrine_core::stream::take_flush_request;
 use peregrine_core::{Codec, MethodFormat, Status, format};
 
@@ -40,6 +41,8 @@ pub(super) struct Pump<C, A> {
     /// Set if messages are not in the codec's own format.
     format: Option<Arc<MethodFormat>>,
     packer: Option<Arc<Packer>>,
+    /// Told of each message that is written.
+    observer: Option<MessageObserver>,
     limit: usize,
     /// Bytes of one poll after which what was written leaves (wire-rules B1).
     batch_size: usize,
@@ -83,6 +86,7 @@ impl<C: Codec<A>, A> Pump<C, A> {
             id: started.id,
             format: plan.format().cloned(),
             packer: plan.packer().cloned(),
+            observer: plan.message_observer(),
             limit: plan.max_request(),
             batch_size: plan.channel().stream_batch_size(),
             kept: Some(kept),
@@ -223,11 +227,14 @@ impl<C: Codec<A>, A> Pump<C, A> {
             len = target.message_len();
             encoded
         });
-        let writable = written.unwrap_or_else(|status| {
+        let (writable, written) = written.unwrap_or_else(|status| {
             // wire-rules 44, B3
             self.connection.fail(self.id, status);
-            Writable::Never
+            (Writable::Never, None)
         });
+        if let (Some(observer), Some(written)) = (&self.observer, written) {
+            observer.sent(written.size(packing));
+        }
         (writable, len)
     }
 

@@ -1,7 +1,7 @@
 //! The usual way of a unary call: started at once on a connection that is there, and answered.
 //!
-//! Whatever else there is to a call, a connection to wait for, interceptors, compression, another start, goes the
-//! [long way](single::start_unary), which does all of that and could do this too. Here nothing of the request is moved
+//! Whatever else there is to a call, a connection to wait for, interceptors, compression, an observer of messages,
+//! another start, goes the [long way](single::start_unary), which does all of that and could do this too. Here nothing of the request is moved
 //! or copied before its bytes are on their way, and nothing is allocated.
 
 use std::future::Future;
@@ -62,7 +62,10 @@ where
         }
         let (options, defaults) = (request.options(), channel.defaults(method.path));
         let format = options.format.or(defaults.format).unwrap_or_default();
-        if format != Format::Proto || options.compression.or(defaults.compression).is_some() {
+        if format != Format::Proto
+            || options.compression.or(defaults.compression).is_some()
+            || channel.message_observer().is_some()
+        {
             return None;
         }
         let timeout = options.timeout.or(defaults.timeout);
@@ -88,6 +91,7 @@ where
             max_request: options.max_request_size.or(defaults.max_request_size).unwrap_or(usize::MAX),
             packer: None,
             attempt: 1,
+            report: None,
         };
         let mut outgoing = Whole::<C, A> {
             message: request.get_ref(),
@@ -146,7 +150,7 @@ where
         };
         match ready!(Pin::new(&mut *pending).poll(cx)) {
             Reply::Received { head, body, trailers } => {
-                let decoded = decode::<C, B>(None, body, head, trailers);
+                let decoded = decode::<C, B>(None, None, body, head, trailers);
                 Poll::Ready(
                     decoded.map_err(|status| first_start(status, pending.connection().name(), this.deadline)),
                 )

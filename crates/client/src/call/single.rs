@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
+use peregrine_core::message::PREFIX_LEN;
 use peregrine_core::metadata::SharedMetadata;
+use peregrine_core::observe::{MessageObserver, MessageSize};
 use peregrine_core::stream::pipe;
 use peregrine_core::{
     Codec, DecodeLimits, MethodDescriptor, MethodFormat, Request, Response, Sender, Status, format,
@@ -63,14 +65,13 @@ where
     let (mut plan, message) = Plan::new(channel, method, request, earlier)?;
     let max_response = plan.max_response();
     let format = plan.format().cloned();
-    let mut outgoing =
-        OneMessage::<C, A> { message, max_response, format: format.clone(), codec: PhantomData };
+    let mut outgoing = OneMessage::<C, A> { message, max_response, format, codec: PhantomData };
     loop {
         let started = plan.start(&mut outgoing).await?;
         let mut pending = PendingReply::new(started.connection, started.id);
         match (&mut pending).await {
             Reply::Received { head, body, trailers } => {
-                let decoded = decode::<C, B>(format.as_deref(), body, head, trailers);
+                let decoded = decode::<C, B>(plan.format(), plan.message_observer(), body, head, trailers);
                 return decoded.map_err(|status| plan.explain(status, Arc::clone(pending.connection.name())));
             }
             Reply::Failed(failure) if plan.starts_again(failure.fate) => {}
@@ -122,7 +123,6 @@ where
     let (mut plan, source) = Plan::new(channel, method, request, Earlier::default())?;
     let mut source = pin!(Some(source));
     let max_response = plan.max_response();
-    let format = plan.format().cloned();
     let mut outgoing = StreamedRequest::new(|| NewSink::Single { max_response });
     let mut kept = Kept::default();
     loop {
@@ -137,7 +137,7 @@ where
         watch = pump.take_watch();
         kept = match (reply, pump.take_kept()) {
             (Reply::Received { head, body, trailers }, _) => {
-                let decoded = decode::<C, B>(format.as_deref(), body, head, trailers);
+                let decoded = decode::<C, B>(plan.format(), plan.message_observer(), body, head, trailers);
                 return decoded.map_err(|status| plan.explain(status, Arc::clone(pending.connection.name())));
             }
             (Reply::Failed(failure), Some(kept)) if plan.starts_again(failure.fate) => kept,
@@ -232,17 +232,23 @@ impl Drop for PendingReply {
     }
 }
 
-/// The response of a successful call.
+/// The response of a successful call; `observer` is told of its message.
 #[inline]
 pub(super) fn decode<C: Codec<B>, B>(
-    format: Option<&MethodFormat>,
+    format: Option<&Arc<MethodFormat>>,
+    observer: Option<MessageObserver>,
     mut body: Box<Body>,
     head: Option<Arc<Head>>,
     trailers: Option<Arc<Head>>,
 ) -> Result<Response<B>, Status> {
     let transcode = format.map(|format| &*format.response);
+    let observed = observer.map(|observer| (observer, body.received(), body.encoding()));
     let payload = body.finish().map_err(too_large_hint)?;
     let compressed = payload.was_compressed();
+    if let Some((observer, body_len, encoding)) = observed {
+        let wire_len = body_len.saturating_sub(PREFIX_LEN);
+        observer.received(MessageSize::received(payload.len(), wire_len, compressed.then_some(encoding)));
+    }
     let message = format::decode::<C, B>(payload, transcode, &DecodeLimits::default())?;
     give_back(body);
     let mut response = Response::new(message);

@@ -168,7 +168,8 @@ impl ResponseStream {
             credit_step: (plan.channel().stream_window() / 4).max(1),
         };
         // The owner knows its only call without a name.
-        let inbox = SharedInbox::new(config, Arc::clone(&call) as Arc<dyn InboxOwner>, 0);
+        let owner = Arc::clone(&call) as Arc<dyn InboxOwner>;
+        let inbox = SharedInbox::observed(config, owner, 0, plan.message_observer());
         Self { inbox, call }
     }
 

@@ -203,6 +203,10 @@ impl ChannelBuilder {
             compression::check(options, name)?;
             methods.add(name, *options)?;
         }
+        let message_observer = self.observer.clone().filter(Observe::wants_messages);
+        if let Some(observer) = &self.observer {
+            methods.observe_compression(&**observer);
+        }
         let config = subchannel::Config {
             target,
             connector: self.connector,
@@ -219,6 +223,7 @@ impl ChannelBuilder {
             keepalive: Arc::new(KeepaliveTime::new(self.engine.keepalive)),
             engine: self.engine,
             observer: self.observer,
+            message_observer,
             packers: Arc::default(),
             accept_encoding: compression::accept_encoding(self.accept_encodings),
             http_codes: self.http_codes,

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use peregrine_core::{CallOptions, Error, Phase};
+use peregrine_core::compression::Compression;
+use peregrine_core::observe::{CompressionSetting, SettingScope, Side};
+use peregrine_core::{CallOptions, Error, Observe, Phase, survive};
 
 /// What calls of a channel have that set none of their own.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +32,23 @@ impl MethodOptions {
     #[inline]
     pub(super) fn of(&self, path: &str) -> Cow<'_, CallOptions> {
         if self.by_name.is_empty() { Cow::Borrowed(&self.defaults) } else { Cow::Owned(self.find(path)) }
+    }
+
+    /// Tells what the settings of compression came to: the channel's, and those of services and methods that have one
+    /// (wire-rules T8).
+    pub(super) fn observe_compression(&self, observer: &dyn Observe) {
+        let tell = |scope: SettingScope<'_>, setting: Option<Compression>| {
+            let setting = CompressionSetting::new(Side::Client, scope, &setting.unwrap_or_default());
+            // The observer is the user's code.
+            let _panicked = survive(|| observer.compression(&setting));
+        };
+        tell(SettingScope::Default, self.defaults.compression);
+        let mut own: Vec<_> =
+            self.by_name.iter().map(|(name, options)| (name, options.compression)).collect();
+        own.sort_unstable_by_key(|(name, _)| *name);
+        for (name, setting) in own.into_iter().filter(|(_, setting)| setting.is_some()) {
+            tell(SettingScope::of_name(name), setting);
+        }
     }
 
     fn find(&self, path: &str) -> CallOptions {

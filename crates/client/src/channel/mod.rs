@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use peregrine_core::call::CredentialSet;
 use peregrine_core::intercept::Interceptors;
-use peregrine_core::{CallOptions, Error, Format, MethodDescriptor, MethodFormat, Status};
+use peregrine_core::{CallOptions, Error, Format, MethodDescriptor, MethodFormat, Observe, Status};
 use peregrine_transport::net::{IntoTarget, Target};
 
 pub use self::builder::ChannelBuilder;
@@ -108,6 +108,12 @@ impl Channel {
     /// How the requests of calls are compressed.
     pub(crate) fn packers(&self) -> &Packers {
         &self.subchannel.config.packers
+    }
+
+    /// Who is told of every message, if anybody is.
+    #[inline]
+    pub(crate) fn message_observer(&self) -> Option<&Arc<dyn Observe>> {
+        self.subchannel.config.message_observer.as_ref()
     }
 
     /// What calls send as `grpc-accept-encoding`; empty if they do not.

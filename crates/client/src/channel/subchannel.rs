@@ -65,6 +65,8 @@ pub(super) struct Config {
     pub(super) engine: peregrine_http2::Config,
     pub(super) keepalive: Arc<KeepaliveTime>,
     pub(super) observer: Option<Arc<dyn Observe>>,
+    /// The same, if it wants to be told of every message.
+    pub(super) message_observer: Option<Arc<dyn Observe>>,
     pub(super) http_codes: HttpCodes,
 }
 

@@ -4,7 +4,7 @@
 //! not before the size of the message is known to be within the limit: a call that fails here sends nothing.
 
 use peregrine_core::codec::{EncodeError, EncodeErrorKind, EncodeTarget};
-use peregrine_core::compression::{Packing, Staged};
+use peregrine_core::compression::{Packing, Staged, Written};
 use peregrine_core::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
 use peregrine_core::{Code, Status};
 use peregrine_http2::{Connection, DataWrite, OpenError, StreamError, StreamKey};
@@ -29,8 +29,8 @@ pub(crate) struct MessageTarget<'c> {
     /// The engine would not.
     refusal: Option<Refusal>,
     limit: usize,
-    /// Bytes of the message, once the codec has said so.
-    len: usize,
+    /// The message, once the codec has said how long it is.
+    written: Written,
     packing: Option<Packing<'c>>,
     /// The message, if it is to be compressed.
     staged: Option<Staged>,
@@ -84,7 +84,7 @@ impl<'c> MessageTarget<'c> {
             write: None,
             refusal: None,
             limit,
-            len: 0,
+            written: Written::default(),
             packing,
             staged: None,
         }
@@ -106,12 +106,16 @@ impl<'c> MessageTarget<'c> {
 
     /// Bytes of the message that the codec has begun.
     pub(crate) fn message_len(&self) -> usize {
-        self.len
+        self.written.raw_len
     }
 
-    /// Commits what the codec wrote; `encoded` is what it returned. Answers which stream was written to.
+    /// Commits what the codec wrote; `encoded` is what it returned. Answers which stream was written to, and with what
+    /// message, unless that comes later.
     #[inline]
-    pub(super) fn finish(mut self, encoded: Result<(), EncodeError>) -> Result<StreamKey, WriteError> {
+    pub(super) fn finish(
+        mut self,
+        encoded: Result<(), EncodeError>,
+    ) -> Result<(StreamKey, Option<Written>), WriteError> {
         let encoded = match (self.staged.take(), self.packing, encoded) {
             (Some(staged), Some(packing), Ok(())) => self.write_packed(staged, packing),
             (_, _, encoded) => encoded,
@@ -122,11 +126,15 @@ impl<'c> MessageTarget<'c> {
             (None, Ok(()), Some(write)) => {
                 let stream = write.stream();
                 write.commit().map_err(Refusal::Stream)?;
-                Ok(stream)
+                Ok((stream, Some(self.written)))
             }
-            (None, Ok(()), None) => self.stream.filter(|_| self.may_be_none).ok_or_else(|| {
-                WriteError::Failed(Status::internal("the codec wrote no message and reported no error"))
-            }),
+            (None, Ok(()), None) => match self.stream.filter(|_| self.may_be_none) {
+                Some(stream) => Ok((stream, None)),
+                None => {
+                    let message = "the codec wrote no message and reported no error";
+                    Err(WriteError::Failed(Status::internal(message)))
+                }
+            },
         }
     }
 }
@@ -145,6 +153,7 @@ impl<'c> MessageTarget<'c> {
     #[cold]
     fn write_packed(&mut self, staged: Staged, packing: Packing<'_>) -> Result<(), EncodeError> {
         let packed = staged.pack(packing)?;
+        self.written = packed.written();
         let (bytes, links) = self.room(packed.wire_len())?.buffers();
         packed.write_to(bytes, links);
         Ok(())
@@ -186,7 +195,7 @@ impl EncodeTarget for MessageTarget<'_> {
             // wire-rules 44
             return Err(EncodeError::too_large(len, limit));
         }
-        self.len = len;
+        self.written.raw_len = len;
         if self.staged.is_some() {
             return Err(EncodeError::codec("the codec asked for room twice"));
         }

@@ -43,7 +43,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use peregrine_core::codec::EncodeError;
-use peregrine_core::compression::{Packer, Packing};
+use peregrine_core::compression::{Packer, Packing, Written};
 use peregrine_core::{PeerAddr, Status};
 use peregrine_http2::{Config, Connection, ErrorCode, Role};
 use tokio::runtime::Handle;
@@ -107,6 +107,8 @@ pub(crate) struct NewCall<'a> {
     pub(crate) packer: Option<&'a Packer>,
     /// Starts of the call, this one included.
     pub(crate) attempt: u32,
+    /// Where the start leaves what message it wrote, if it wrote one and somebody wants to know.
+    pub(crate) report: Option<&'a Cell<Option<Written>>>,
 }
 
 /// The call shape's part in a start. Called under the connection's lock.
@@ -243,7 +245,8 @@ impl SharedConnection {
         }
     }
 
-    /// Writes a message of a request stream. `waker` is woken when a [`Writable::Later`] is over.
+    /// Writes a message of a request stream. `waker` is woken when a [`Writable::Later`] is over. Also says what was
+    /// written, if the call still was there to take it.
     ///
     /// # Errors
     /// The message cannot be sent; the call has to be failed with the status.
@@ -254,22 +257,22 @@ impl SharedConnection {
         packing: Option<Packing<'_>>,
         waker: &Waker,
         encode: impl FnOnce(&mut MessageTarget<'_>) -> Result<(), EncodeError>,
-    ) -> Result<Writable, Status> {
+    ) -> Result<(Writable, Option<Written>), Status> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let Some(stream) = state.live_stream(id) else { return Ok(Writable::Never) };
+        let Some(stream) = state.live_stream(id) else { return Ok((Writable::Never, None)) };
         let mut target = MessageTarget::on_stream(&mut state.engine, stream, limit, packing);
         let encoded = encode(&mut target);
-        match target.finish(encoded) {
-            Ok(_stream) => {}
-            Err(WriteError::Gone) => return Ok(Writable::Never),
+        let written = match target.finish(encoded) {
+            Ok((_stream, written)) => written,
+            Err(WriteError::Gone) => return Ok((Writable::Never, None)),
             Err(WriteError::Failed(status)) => return Err(status),
-        }
+        };
         let writable = state.poll_writable(id, waker);
         if writable == Writable::Later {
             wake_driver(guard);
         }
-        Ok(writable)
+        Ok((writable, written))
     }
 
     /// Whether a request stream may write. `waker` is woken when that changes, and when the call ends.

@@ -118,7 +118,12 @@ impl State {
         let mut target = MessageTarget::opening(engine, blocks, call.head, call.max_request, packing);
         let encoded = outgoing.write(&mut target);
         match target.finish(encoded) {
-            Ok(stream) => Ok(self.add_call(stream, call, outgoing.sink(), waker)),
+            Ok((stream, written)) => {
+                if let Some(report) = call.report {
+                    report.set(written);
+                }
+                Ok(self.add_call(stream, call, outgoing.sink(), waker))
+            }
             Err(WriteError::Gone) => Err(StartError::Gone(self.missed())),
             Err(WriteError::Failed(status)) => Err(StartError::Failed(status)),
         }

@@ -10,6 +10,7 @@ mod floods;
 mod flow_control;
 mod interceptors;
 mod life;
+mod observe_messages;
 mod options;
 mod reports;
 mod retries;

@@ -19,6 +19,7 @@ use std::task::{Context, Waker};
 
 use crate::message::{Deframer, Encoding};
 use crate::metadata::SharedMetadata;
+use crate::observe::MessageObserver;
 use crate::status::Status;
 
 /// Who feeds an inbox: the connection.
@@ -59,6 +60,8 @@ pub struct SharedInbox {
     owner: Option<Arc<dyn InboxOwner>>,
     /// The owner's name for the call.
     call: u64,
+    /// Told of each message that the reader takes.
+    observer: Option<MessageObserver>,
 }
 
 /// What the lock protects.
@@ -109,7 +112,17 @@ impl SharedInbox {
     /// An inbox whose owner wants to hear of credit and of readers that leave;
     /// `call` is the owner's name for the call.
     pub fn new(config: InboxConfig, owner: Arc<dyn InboxOwner>, call: u64) -> Arc<Self> {
-        Arc::new(Self::with_owner(config, Some(owner), call))
+        Self::observed(config, owner, call, None)
+    }
+
+    /// As [`new`](Self::new); `observer` is told of each message that the reader takes.
+    pub fn observed(
+        config: InboxConfig,
+        owner: Arc<dyn InboxOwner>,
+        call: u64,
+        observer: Option<MessageObserver>,
+    ) -> Arc<Self> {
+        Arc::new(Self { observer, ..Self::with_owner(config, Some(owner), call) })
     }
 
     /// An inbox that nobody owns: filled in advance, for tests and for use
@@ -127,7 +140,7 @@ impl SharedInbox {
             waker: None,
             flow: Flow::default(),
         };
-        Self { state: Mutex::new(state), config, owner, call }
+        Self { state: Mutex::new(state), config, owner, call, observer: None }
     }
 
     /// Driver: bytes of a DATA frame. Returns the bytes of receive window to
@@ -193,6 +206,11 @@ impl SharedInbox {
 
     pub(crate) fn config(&self) -> &InboxConfig {
         &self.config
+    }
+
+    /// Who is told of each message that the reader takes.
+    pub(crate) fn observer(&self) -> Option<&MessageObserver> {
+        self.observer.as_ref()
     }
 
     /// Reader: fetches what has arrived behind what is left in `local`, having

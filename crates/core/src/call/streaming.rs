@@ -13,8 +13,9 @@ use crate::call::inbox::{End, Fetched};
 use crate::call::watch::StreamWatch;
 use crate::codec::{Codec, DecodeError, DecodeLimits, Payload};
 use crate::format::{Transcode, rewritten};
-use crate::message::{Deframer, truncated};
+use crate::message::{Deframer, PREFIX_LEN, truncated};
 use crate::metadata::{MetadataMap, SharedMetadata};
+use crate::observe::MessageSize;
 use crate::status::Status;
 
 /// How a [`Streaming`] decodes: a codec's `decode` as a plain function, so that
@@ -49,11 +50,14 @@ pub struct Streaming<T> {
     watch: Option<Box<Mutex<Watch<T>>>>,
 }
 
-/// A [`StreamWatch`] of messages of a type.
+/// A [`StreamWatch`] of messages of a type, or, with none set, that of the inbox's observer alone.
 struct Watch<T> {
     watch: StreamWatch,
-    show: fn(&mut StreamWatch, &T, usize) -> Result<(), Status>,
+    show: Option<ShowFn<T>>,
 }
+
+/// Shows a message, of so many bytes, to those who look on.
+type ShowFn<T> = fn(&mut StreamWatch, &T, usize) -> Result<(), Status>;
 
 impl<T> Streaming<T> {
     /// Reads `inbox` with codec `C`.
@@ -64,6 +68,8 @@ impl<T> Streaming<T> {
     /// Reads `inbox` with a function.
     pub fn with_decode(inbox: Arc<SharedInbox>, decode: DecodeFn<T>, limits: DecodeLimits) -> Self {
         let local = Deframer::new(inbox.config().encoding, inbox.config().max_message);
+        let observed = || Box::new(Mutex::new(Watch { watch: StreamWatch::default(), show: None }));
+        let watch = inbox.observer().map(|_| observed());
         Self {
             inbox,
             decode,
@@ -75,7 +81,7 @@ impl<T> Streaming<T> {
             compressed: false,
             headers: None,
             trailers: None,
-            watch: None,
+            watch,
         }
     }
 
@@ -92,7 +98,8 @@ impl<T> Streaming<T> {
         T: 'static,
     {
         if watch.is_needed() {
-            self.watch = Some(Box::new(Mutex::new(Watch { watch, show: StreamWatch::on_message::<T> })));
+            self.watch =
+                Some(Box::new(Mutex::new(Watch { watch, show: Some(StreamWatch::on_message::<T>) })));
         }
     }
 
@@ -162,6 +169,7 @@ impl<T> Streaming<T> {
                 let decoded =
                     native.and_then(|native| (self.decode)(native, &self.limits)).map_err(Status::from);
                 if self.watch.is_some() {
+                    self.observe(len);
                     decoded.and_then(|message| self.show(message, len))
                 } else {
                     decoded
@@ -185,8 +193,17 @@ impl<T> Streaming<T> {
     #[cold]
     fn show(&mut self, message: T, len: usize) -> Result<T, Status> {
         match self.watch() {
-            Some(watch) => (watch.show)(&mut watch.watch, &message, len).map(|()| message),
-            None => Ok(message),
+            Some(Watch { watch, show: Some(show) }) => show(watch, &message, len).map(|()| message),
+            _ => Ok(message),
+        }
+    }
+
+    /// Tells the observer of the message that was taken out last, of `len` bytes once inflated.
+    #[cold]
+    fn observe(&self, len: usize) {
+        if let Some(observer) = self.inbox.observer() {
+            let encoding = self.compressed.then(|| self.local.encoding());
+            observer.received(MessageSize::received(len, self.local.last_len() - PREFIX_LEN, encoding));
         }
     }
 

@@ -43,6 +43,6 @@ pub use self::encoding_set::EncodingSet;
 pub(crate) use self::inflate::inflate;
 pub(crate) use self::next::set_wish;
 pub use self::next::{compress_next, take_wish};
-pub use self::packer::{Packer, Packing};
+pub use self::packer::{Packer, Packing, Written};
 pub use self::setting::{Compression, DEFAULT_THRESHOLD, InvalidCompression};
 pub use self::staged::{Packed, Staged};

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Compression;
 use crate::message::Encoding;
+use crate::observe::{MessageCompression, MessageSize};
 
 /// Compresses the messages of a method that go one way. Made when a server or a channel is built, and shared by the
 /// calls (wire-rules N6, T8).
@@ -25,7 +26,7 @@ impl Packer {
             encoding,
             level: setting.level_of(encoding),
             // An empty message never gets smaller (wire-rules 40, T2, T7).
-            threshold: threshold.max(1),
+            threshold: (threshold as usize).max(1),
             min_saving,
             back_off: backs_off.then(BackOff::default),
         }
@@ -128,6 +129,31 @@ impl<'a> Packing<'a> {
     }
 }
 
+/// A message that was encoded, in bytes without its prefix: what there is to tell an observer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Before compression.
+    pub raw_len: usize,
+    /// What leaves of a message that a packer has tried; `None` if none has.
+    pub tried_len: Option<usize>,
+}
+
+impl Written {
+    /// What became of the message, which had this `packing` (wire-rules T1, T5, T6).
+    pub fn size(self, packing: Option<Packing<'_>>) -> MessageSize {
+        let Self { raw_len, tried_len } = self;
+        let wire_len = tried_len.unwrap_or(raw_len);
+        let compression = match (packing, tried_len) {
+            (None, _) => MessageCompression::Off,
+            (Some(packing), Some(len)) if len < raw_len => MessageCompression::With(packing.packer.encoding),
+            (Some(_), Some(_)) => MessageCompression::NoGain,
+            (Some(packing), None) if raw_len < packing.packer.threshold => MessageCompression::BelowThreshold,
+            (Some(_), None) => MessageCompression::BackedOff,
+        };
+        MessageSize::sent(raw_len, wire_len, compression)
+    }
+}
+
 /// Messages that are not tried because those before them did not shrink (wire-rules T6).
 ///
 /// Shared by the calls of a method without a lock: two that race may try one message more or less.
@@ -192,6 +218,25 @@ mod tests {
         };
         assert_eq!([most(0, 1000), most(5, 1000), most(5, 1001), most(99, 1000)], [999, 950, 950, 10]);
         assert_eq!([most(0, 1), most(5, 1), most(50, u32::MAX as usize)], [0, 0, (u32::MAX / 2) as usize]);
+    }
+
+    // wire-rules T1, T5, T6, T8
+    #[test]
+    fn what_is_told_of_a_message_names_the_rule_that_decided() {
+        let packer = Packer::new(&Compression::off().threshold(100), Encoding::Gzip);
+        let told = |wish, raw_len, tried_len| {
+            let size = Written { raw_len, tried_len }.size(Packing::of(Some(&packer), wish));
+            (size.wire_len, size.compression)
+        };
+        assert_eq!(told(None, 99, None), (99, MessageCompression::BelowThreshold));
+        assert_eq!(told(None, 0, None), (0, MessageCompression::BelowThreshold));
+        assert_eq!(told(None, 100, None), (100, MessageCompression::BackedOff));
+        assert_eq!(told(None, 100, Some(100)), (100, MessageCompression::NoGain));
+        assert_eq!(told(None, 100, Some(40)), (40, MessageCompression::With(Encoding::Gzip)));
+        assert_eq!(told(Some(true), 9, Some(8)), (8, MessageCompression::With(Encoding::Gzip)));
+        assert_eq!(told(Some(false), 100, None), (100, MessageCompression::Off));
+        let off = Written { raw_len: 7, tried_len: None }.size(None);
+        assert_eq!((off.wire_len, off.compression), (7, MessageCompression::Off));
     }
 
     // wire-rules T6

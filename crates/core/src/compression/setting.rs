@@ -168,8 +168,14 @@ impl Compression {
         self.level.unwrap_or(1).clamp(1, max_level(encoding).max(1))
     }
 
-    pub(super) fn parts(&self) -> (usize, u8, bool) {
-        (self.threshold as usize, self.min_saving, self.backs_off)
+    /// The level at which an encoding is used; `None` if it has none.
+    pub(crate) fn used_level(&self, encoding: Encoding) -> Option<i8> {
+        (max_level(encoding) > 0).then(|| self.level_of(encoding))
+    }
+
+    /// Threshold in bytes, least saving in percent, whether it backs off.
+    pub(crate) fn parts(&self) -> (u32, u8, bool) {
+        (self.threshold, self.min_saving, self.backs_off)
     }
 }
 

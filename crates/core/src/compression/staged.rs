@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::Packing;
 use super::contexts::Kept;
+use super::{Packing, Written};
 use crate::codec::EncodeError;
 use crate::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix_with_flag};
 
@@ -94,6 +94,11 @@ impl Packed {
     /// Whether it leaves compressed.
     pub fn is_compressed(&self) -> bool {
         self.shorter_len.is_some()
+    }
+
+    /// For whoever counts what compression saves.
+    pub fn written(&self) -> Written {
+        Written { raw_len: self.raw_len, tried_len: Some(self.shorter_len.unwrap_or(self.raw_len)) }
     }
 
     /// Appends prefix and message to `bytes` and `links`, which have the form of an [`EncodeBuf`]'s.

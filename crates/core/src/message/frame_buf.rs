@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::codec::{Codec, EncodeError, EncodeTarget};
-use crate::compression::{Packing, Staged};
+use crate::compression::{Packing, Staged, Written};
 use crate::format::{self, Transcode};
 use crate::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
 
@@ -33,11 +33,11 @@ impl FrameBuf {
     /// The message is over `limit` bytes (44), or its codec failed or wrote
     /// another number of bytes than it announced (Z3).
     pub fn encode<C: Codec<T>, T>(&mut self, value: &T, limit: usize) -> Result<(), EncodeError> {
-        self.encode_as::<C, T>(value, None, limit, None)
+        self.encode_as::<C, T>(value, None, limit, None).map(drop)
     }
 
     /// [`encode`](Self::encode), rewritten by `transcode` and compressed by `packing` if there are any. The limit is
-    /// that of the message before compression.
+    /// that of the message before compression. Returns what there is to tell an observer.
     ///
     /// # Errors
     /// As [`encode`](Self::encode), or the format cannot express the message.
@@ -47,7 +47,7 @@ impl FrameBuf {
         transcode: Option<&dyn Transcode>,
         limit: usize,
         packing: Option<Packing<'_>>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<Written, EncodeError> {
         let before = (self.bytes.len(), self.links.len());
         let mut target =
             OneMessage { buf: self, before, limit, announced: None, packing, staged: None, is_whole: false };
@@ -108,14 +108,15 @@ struct OneMessage<'a> {
 
 impl OneMessage<'_> {
     /// The codec is done.
-    fn finish(mut self) -> Result<(), EncodeError> {
-        let mut announced =
-            self.announced.ok_or_else(|| EncodeError::codec("the codec asked for no room"))?;
+    fn finish(mut self) -> Result<Written, EncodeError> {
+        let raw_len = self.announced.ok_or_else(|| EncodeError::codec("the codec asked for no room"))?;
+        let mut message = Written { raw_len, tried_len: None };
         if let (Some(staged), Some(packing)) = (self.staged.take(), self.packing) {
             let packed = staged.pack(packing)?;
-            announced = packed.wire_len() - PREFIX_LEN;
+            message = packed.written();
             packed.write_to(&mut self.buf.bytes, &mut self.buf.links);
         }
+        let announced = message.tried_len.unwrap_or(raw_len);
         let (bytes, links) = self.before;
         let linked: usize = self.buf.links.range(links..).map(|(_, piece)| piece.len()).sum();
         let written = self.buf.bytes.len() - bytes + linked - PREFIX_LEN;
@@ -124,7 +125,7 @@ impl OneMessage<'_> {
         }
         self.buf.linked += linked;
         self.is_whole = true;
-        Ok(())
+        Ok(message)
     }
 }
 

@@ -116,6 +116,16 @@ impl UnaryBody {
         }
     }
 
+    /// Bytes that have come so far, prefix included; of a whole body that holds one message, the bytes of that.
+    pub fn received(&self) -> usize {
+        self.deframer.unread().len()
+    }
+
+    /// How the message may be compressed.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
     /// The body is complete.
     ///
     /// # Errors

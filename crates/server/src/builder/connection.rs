@@ -30,7 +30,8 @@ impl Server {
         self
     }
 
-    /// Who hears of connections that come and go, and of limits that are hit. Default: nobody.
+    /// Who hears of connections that come and go, of limits that are hit, of what settings of compression came to, and
+    /// of messages if it wants to. Default: nobody.
     #[must_use]
     pub fn observe(mut self, observer: impl Observe) -> Self {
         self.options.observer = Some(Arc::new(observer));

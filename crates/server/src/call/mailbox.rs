@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use peregrine_core::call::InboxOwner;
 use peregrine_core::compression::{Compression, Packing};
 use peregrine_core::message::FrameBuf;
+use peregrine_core::observe::MessageSize;
 use peregrine_core::{Codec, MetadataMap, Status, Transcode};
 use peregrine_http2::StreamKey;
 
@@ -175,10 +176,12 @@ pub(crate) struct Outbox {
     head: Option<(MetadataMap, ReplyHead)>,
     messages: FrameBuf,
     batch_size: usize,
+    /// The messages since these were taken last, if somebody wants to know.
+    sent: Option<Vec<MessageSize>>,
 }
 
 impl Outbox {
-    pub(crate) fn new(reply: Reply, mailbox: Arc<Mailbox>, batch_size: usize) -> Self {
+    pub(crate) fn new(reply: Reply, mailbox: Arc<Mailbox>, batch_size: usize, is_observed: bool) -> Self {
         Self {
             reply,
             watch: None,
@@ -187,6 +190,7 @@ impl Outbox {
             head: None,
             messages: FrameBuf::new(),
             batch_size,
+            sent: is_observed.then(Vec::new),
         }
     }
 
@@ -209,7 +213,17 @@ impl Outbox {
         wish: Option<bool>,
     ) -> Result<(), Status> {
         let packing = Packing::of(self.reply.plan().packer(), wish);
-        Ok(self.messages.encode_as::<C, B>(message, transcode, self.reply.request().max_send, packing)?)
+        let limit = self.reply.request().max_send;
+        let written = self.messages.encode_as::<C, B>(message, transcode, limit, packing)?;
+        if let Some(sent) = &mut self.sent {
+            sent.push(written.size(packing));
+        }
+        Ok(())
+    }
+
+    /// The messages of the last poll, if the outbox is observed.
+    pub(crate) fn take_sent(&mut self) -> Vec<MessageSize> {
+        self.sent.as_mut().map(mem::take).unwrap_or_default()
     }
 
     pub(super) fn poll_writable(&self, cx: &Context<'_>) -> bool {

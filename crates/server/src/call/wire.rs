@@ -3,8 +3,9 @@
 //! [`Wire`] is the server's side of one connection as far as replies go: the engine and the blocks that are
 //! encoded once per connection. It is what a call's future finds in its port when it is polled in place.
 
-use peregrine_core::compression::{Compression, Packed, Packing, Staged};
+use peregrine_core::compression::{Compression, Packed, Packing, Staged, Written};
 use peregrine_core::message::{EncodeBuf, FrameBuf, PREFIX_LEN, write_prefix};
+use peregrine_core::observe::MessageSize;
 use peregrine_core::{Codec, EncodeError, EncodeTarget, Format, MetadataMap, Status, Transcode, format};
 use peregrine_http2::{CachedBlock, Connection, DataWrite, ErrorCode, Field, StreamError, StreamKey};
 
@@ -27,10 +28,12 @@ pub(crate) struct Wire {
     pub(super) watch: Option<Box<Watch>>,
     /// Bytes that one poll of a response stream makes before they leave (wire-rules B1).
     pub(super) batch_size: usize,
+    /// The messages that the call which is polled has sent, if somebody wants to know.
+    pub(crate) sent: Option<Vec<MessageSize>>,
 }
 
 impl Wire {
-    pub(crate) fn new(connection: Connection, batch_size: usize) -> Self {
+    pub(crate) fn new(connection: Connection, batch_size: usize, is_observed: bool) -> Self {
         Self {
             connection,
             reply_heads: ReplyHeads::default(),
@@ -39,6 +42,7 @@ impl Wire {
             reply: None,
             watch: None,
             batch_size,
+            sent: is_observed.then(Vec::new),
         }
     }
 
@@ -114,9 +118,10 @@ impl Wire {
             write: None,
             packing: Packing::of(reply.plan().packer(), wish),
             staged: None,
+            written: Written::default(),
         };
         match format::encode::<C, T, _>(message, transcode, &mut target) {
-            Ok(()) => target.commit(),
+            Ok(()) => target.commit(self.sent.as_mut()),
             Err(error) => Err(error.into()),
         }
     }
@@ -271,17 +276,25 @@ struct WireTarget<'c> {
     packing: Option<Packing<'c>>,
     /// The message, if it is to be compressed.
     staged: Option<Staged>,
+    written: Written,
 }
 
 impl WireTarget<'_> {
-    fn commit(mut self) -> Result<(), Status> {
+    /// Sends the message, and adds it to `sent` if somebody wants to know.
+    fn commit(mut self, sent: Option<&mut Vec<MessageSize>>) -> Result<(), Status> {
         if let (Some(staged), Some(packing)) = (self.staged.take(), self.packing) {
             self.write_packed(staged.pack(packing)?);
         }
         match self.write {
             // A stream that is gone takes no data; its call learns that by being dropped.
             Some(write) => match write.commit() {
-                Ok(()) | Err(StreamError::Gone) => Ok(()),
+                Ok(()) => {
+                    if let Some(sent) = sent {
+                        sent.push(self.written.size(self.packing));
+                    }
+                    Ok(())
+                }
+                Err(StreamError::Gone) => Ok(()),
                 Err(error) => Err(Status::internal(format!("message not sent: {error}"))),
             },
             None if self.connection.is_none() => Ok(()),
@@ -297,6 +310,7 @@ impl WireTarget<'_> {
 
     #[cold]
     fn write_packed(&mut self, packed: Packed) {
+        self.written = packed.written();
         // A stream that is gone takes no data, as in `commit`.
         if let Some(connection) = self.connection.take()
             && let Ok(write) = connection.write_data(self.key, packed.wire_len())
@@ -312,6 +326,7 @@ impl EncodeTarget for WireTarget<'_> {
         if len > self.limit {
             return Err(EncodeError::too_large(len, self.limit));
         }
+        self.written.raw_len = len;
         if let Some(packing) = self.packing
             && packing.wants(len)
             && self.is_untouched()

@@ -6,7 +6,7 @@ use std::time::Instant;
 use peregrine_core::call::{InboxConfig, SharedInbox};
 use peregrine_core::deadline::deadline_after;
 use peregrine_core::message::{UnaryBody, single_message};
-use peregrine_core::{Format, Status};
+use peregrine_core::{Format, Payload, Status};
 use peregrine_http2::{ErrorCode, Event, Head, StreamKey};
 
 use super::Serving;
@@ -86,7 +86,9 @@ impl Serving {
                 // The engine gathers up to half a window too: what is left has to be worth a frame.
                 credit_step: (self.shared.options.engine.initial_window_size as usize / 4).max(1),
             };
-            let inbox = SharedInbox::new(config, Arc::clone(&self.mailbox) as _, key.index() as u64);
+            let observer = self.shared.message_observer(request.method);
+            let (owner, name) = (Arc::clone(&self.mailbox) as _, key.index() as u64);
+            let inbox = SharedInbox::observed(config, owner, name, observer);
             if end_stream {
                 inbox.finish(None);
             }
@@ -183,10 +185,19 @@ impl Serving {
         }
         let request = call.request();
         match single_message(body, request.encoding, request.max_receive) {
-            Ok(message) => self.start(call, message, None),
+            Ok(message) => self.start_whole(call, message, body.len()),
             Err(_missing) if body.is_empty() => self.finish_without_message(call),
             Err(status) => self.finish(call, &Err(status)),
         }
+    }
+
+    /// The one message of a request is there; its body had so many bytes.
+    #[inline]
+    pub(super) fn start_whole(&mut self, call: Call, message: Payload<'_>, body_len: usize) {
+        if self.shared.observes_messages {
+            self.observe_request(&call, &message, body_len);
+        }
+        self.start(call, message, None);
     }
 
     /// Ends a call that has one request message, and came without it.
@@ -210,8 +221,9 @@ impl Serving {
         if body.is_empty() {
             return self.finish_without_message(call);
         }
+        let len = body.received();
         match body.finish() {
-            Ok(message) => self.start(call, message, None),
+            Ok(message) => self.start_whole(call, message, len),
             Err(status) => self.finish(call, &Err(status)),
         }
     }

@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) router: Router,
     pub(crate) options: Options,
     pub(crate) limits: DecodeLimits,
+    /// The observer of `options` wants to be told of every message.
+    pub(crate) observes_messages: bool,
 }
 
 /// The calls of one connection.
@@ -99,7 +101,11 @@ impl Serving {
         cut_calls: Arc<AtomicUsize>,
     ) -> Self {
         let serving = Self {
-            wire: Some(Box::new(Wire::new(connection, shared.options.stream_batch_size))),
+            wire: Some(Box::new(Wire::new(
+                connection,
+                shared.options.stream_batch_size,
+                shared.observes_messages,
+            ))),
             slots: SpareSlots::default(),
             peer: Arc::new(Peer { addr: info.peer.clone(), identity: info.peer_identity.clone() }),
             info,

@@ -1,12 +1,21 @@
 //! What an observer hears of a connection. Nothing is gathered without one.
 
-use peregrine_core::observe::{ConnectionEvent, EndedBy, LimitHit, Side};
-use peregrine_core::{Observe, PeerAddr, survive};
+use std::sync::Arc;
+
+use peregrine_core::message::PREFIX_LEN;
+use peregrine_core::observe::{
+    CompressionSetting, ConnectionEvent, Direction, EndedBy, LimitHit, MessageObserver, MessageSize,
+    SettingScope, Side, tell_message,
+};
+use peregrine_core::{Observe, Payload, PeerAddr, survive};
 use peregrine_http2::ErrorCode;
 use peregrine_transport::driver::{Closed, Refusals};
 
+use super::call::Call;
 use super::{Serving, Shared};
 use crate::call::excerpt::shortened;
+use crate::method_config::MethodConfig;
+use crate::router::MethodIndex;
 
 /// What the observer of a connection was told already.
 #[derive(Debug, Default)]
@@ -82,6 +91,25 @@ impl Serving {
         });
     }
 
+    /// The one message of a request, which came as a body of so many bytes.
+    #[cold]
+    pub(super) fn observe_request(&self, call: &Call, message: &Payload<'_>, body_len: usize) {
+        let encoding = message.was_compressed().then_some(call.request().encoding);
+        let wire_len = body_len.saturating_sub(PREFIX_LEN);
+        let size = MessageSize::received(message.len(), wire_len, encoding);
+        self.shared.observe_message(call.method(), Direction::Received, size);
+    }
+
+    /// What the call that was polled last has sent.
+    #[cold]
+    pub(super) fn observe_sent(&mut self, method: MethodIndex) {
+        let Some(mut sent) = self.wire().sent.take() else { return };
+        for size in sent.drain(..) {
+            self.shared.observe_message(method, Direction::Sent, size);
+        }
+        self.wire().sent = Some(sent);
+    }
+
     fn tell(&self, tell: impl FnOnce(&dyn Observe)) {
         self.shared.tell(tell);
     }
@@ -91,6 +119,38 @@ impl Shared {
     /// A limit with this name has refused something to `peer`.
     pub(crate) fn observe_limit(&self, name: &'static str, peer: &PeerAddr) {
         self.tell(|observer| observer.limit(&LimitHit::new(name, Side::Server, peer, 1)));
+    }
+
+    /// What the settings came to: the server's, and those of `configs` that have one (wire-rules T8).
+    pub(crate) fn observe_compression(&self, configs: &[(String, MethodConfig)]) {
+        let tell = |scope, setting| {
+            let setting = CompressionSetting::new(Side::Server, scope, setting);
+            self.tell(|observer| observer.compression(&setting));
+        };
+        tell(SettingScope::Default, &self.options.compression);
+        let named = configs.iter().map(|(name, config)| (SettingScope::of_name(name), &config.compression));
+        let settings: Vec<_> =
+            named.filter_map(|(scope, setting)| Some((scope, setting.as_ref()?))).collect();
+        for (index, (scope, setting)) in settings.iter().enumerate() {
+            // Of two for the same name the later counts.
+            let is_last = !settings.iter().skip(index + 1).any(|(later, _)| later == scope);
+            if is_last {
+                tell(*scope, setting);
+            }
+        }
+    }
+
+    /// Who is told of the messages of a stream of requests, if anybody is.
+    pub(super) fn message_observer(&self, method: MethodIndex) -> Option<MessageObserver> {
+        let observer = self.options.observer.as_ref().filter(|_| self.observes_messages)?;
+        Some(MessageObserver::new(Arc::clone(observer), Side::Server, self.router.descriptor(method).path))
+    }
+
+    #[cold]
+    pub(super) fn observe_message(&self, method: MethodIndex, direction: Direction, size: MessageSize) {
+        if let Some(observer) = &self.options.observer {
+            tell_message(&**observer, Side::Server, direction, self.router.descriptor(method).path, size);
+        }
     }
 
     /// The observer is the user's code: its panic must not take the connection along.

@@ -66,10 +66,13 @@ impl Serving {
                 CallState::PutOff { body: Some(body), .. } if body.is_empty() => {
                     self.finish_without_message(call);
                 }
-                CallState::PutOff { body: Some(mut body), .. } => match body.finish() {
-                    Ok(message) => self.start(call, message, None),
-                    Err(status) => self.finish(call, &Err(status)),
-                },
+                CallState::PutOff { body: Some(mut body), .. } => {
+                    let len = body.received();
+                    match body.finish() {
+                        Ok(message) => self.start_whole(call, message, len),
+                        Err(status) => self.finish(call, &Err(status)),
+                    }
+                }
                 CallState::PutOff { inbox, .. } => self.start(call, Payload::Borrowed(&[]), inbox),
                 other => self.insert(call, other),
             }

@@ -73,6 +73,9 @@ impl Serving {
         let Some(reply) = wire.reply.take() else { unreachable!("only this function takes it") };
         let call = Call { reply, deadline };
         self.wire = Some(wire);
+        if self.shared.observes_messages {
+            self.observe_sent(method);
+        }
         if let Some(begun) = timed {
             let nanos = begun.elapsed().as_nanos().min(u128::from(u32::MAX)) as u32;
             self.shared.router.poll_time(method).record(nanos);
@@ -121,7 +124,9 @@ impl Serving {
     /// Moves the call to a task of its own before its first poll.
     fn spawn(&mut self, call: Call, slot: Slot, inbox: Option<Arc<SharedInbox>>) {
         let reply = Reply::new(call.key(), Arc::clone(call.reply.request()));
-        let outbox = Outbox::new(reply, Arc::clone(&self.mailbox), self.shared.options.stream_batch_size);
+        let (batch_size, is_observed) =
+            (self.shared.options.stream_batch_size, self.shared.observes_messages);
+        let outbox = Outbox::new(reply, Arc::clone(&self.mailbox), batch_size, is_observed);
         let orphans = self.orphans.get_or_insert_default();
         let task = super::spawned::spawn(slot, Box::new(outbox), Arc::clone(&self.shared), &call, orphans);
         self.insert(call, CallState::Spawned { _task: task, inbox, flow: None });

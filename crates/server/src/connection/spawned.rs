@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use peregrine_core::observe::Direction;
 use peregrine_core::stream::take_flush_request;
 use peregrine_core::survive;
 
@@ -71,6 +72,9 @@ impl Spawned {
             self.running = None;
         }
         if let Port::Outbox(outbox) = &mut port {
+            for size in outbox.take_sent() {
+                self.shared.observe_message(self.method, Direction::Sent, size);
+            }
             outbox.flush(result);
         }
         if ended {

@@ -21,6 +21,7 @@ mod limits;
 mod metadata;
 mod method_config;
 mod observe;
+mod observe_messages;
 mod panics;
 mod reports;
 mod routing;

@@ -20,7 +20,8 @@ impl ChannelBuilder {
         self
     }
 
-    /// Who hears of connections that come and go, and of limits that are hit. Default: nobody.
+    /// Who hears of connections that come and go, of limits that are hit, of what settings of compression came to, and
+    /// of messages if it wants to. Default: nobody.
     pub fn observe(mut self, observer: impl Observe) -> Self {
         self.observer = Some(Arc::new(observer));
         self
