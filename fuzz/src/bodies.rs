@@ -25,10 +25,7 @@ pub(crate) fn piece(choices: &mut Choices<'_>, format: Format, encoding: Option<
         _ => choices.below(24),
     };
     let octet = choices.octet();
-    let payload = match format {
-        Format::Json => json_text(choices),
-        _ => vec![octet; len],
-    };
+    let payload = if format == Format::Json { json_text(choices) } else { vec![octet; len] };
     let len = payload.len();
     match kind {
         // Nothing but the messages of a call with `grpc-encoding` may be so (wire-rules 32).
@@ -56,19 +53,16 @@ fn json_text(choices: &mut Choices<'_>) -> Vec<u8> {
 /// A message in `encoding`, whole or with one octet of it changed, cut or one too many; in gzip if that names none.
 fn compressed(choices: &mut Choices<'_>, payload: Vec<u8>, encoding: Option<&str>) -> Vec<u8> {
     let known = encoding.and_then(|name| Encoding::from_wire(name.as_bytes()).ok());
-    let mut packed = match known {
-        Some(encoding @ (Encoding::Deflate | Encoding::Zstd | Encoding::Snappy)) => {
-            match ours(encoding, payload) {
-                Ok(packed) => packed,
-                Err(message) => return message,
-            }
+    let mut packed = if let Some(encoding @ (Encoding::Deflate | Encoding::Zstd | Encoding::Snappy)) = known {
+        match ours(encoding, payload) {
+            Ok(packed) => packed,
+            Err(message) => return message,
         }
-        _ => {
-            // Somebody else's, so that not only what we write is read.
-            let mut gzip = GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            gzip.write_all(&payload).expect("memory takes what is written");
-            gzip.finish().expect("memory takes what is written")
-        }
+    } else {
+        // Somebody else's, so that not only what we write is read.
+        let mut gzip = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&payload).expect("memory takes what is written");
+        gzip.finish().expect("memory takes what is written")
     };
     let at = choices.below(256) % packed.len();
     match choices.below(6) {
@@ -99,12 +93,12 @@ pub(crate) fn messages(body: &[u8], encoding: Encoding) -> Vec<(u8, usize, Bytes
     let mut messages = Vec::new();
     loop {
         let (flag, before) = (deframer.unread().first().copied(), deframer.unread().len());
-        let Some(message) = deframer.next_message().expect("a message that we wrote") else { break };
-        messages.push((flag.unwrap_or(0), 0, Bytes::copy_from_slice(message.as_slice())));
+        let message = match deframer.next_message().expect("a message that we wrote") {
+            Some(message) => Bytes::copy_from_slice(message.as_slice()),
+            None => break,
+        };
         let on_wire = before - deframer.unread().len() - PREFIX_LEN;
-        if let Some(last) = messages.last_mut() {
-            last.1 = on_wire;
-        }
+        messages.push((flag.unwrap_or(0), on_wire, message));
     }
     assert_eq!(deframer.unread(), b"", "half a message");
     messages

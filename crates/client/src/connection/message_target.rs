@@ -128,15 +128,18 @@ impl<'c> MessageTarget<'c> {
                 write.commit().map_err(Refusal::Stream)?;
                 Ok((stream, Some(self.written)))
             }
-            (None, Ok(()), None) => match self.stream.filter(|_| self.may_be_none) {
-                Some(stream) => Ok((stream, None)),
-                None => {
-                    let message = "the codec wrote no message and reported no error";
-                    Err(WriteError::Failed(Status::internal(message)))
-                }
-            },
+            (None, Ok(()), None) if self.may_be_none => {
+                self.stream.map(|stream| (stream, None)).ok_or_else(no_message)
+            }
+            (None, Ok(()), None) => Err(no_message()),
         }
     }
+}
+
+/// The codec broke its contract.
+#[cold]
+fn no_message() -> WriteError {
+    WriteError::Failed(Status::internal("the codec wrote no message and reported no error"))
 }
 
 /// The status of a message that cannot be sent.
