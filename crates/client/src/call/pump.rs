@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
-use peregrine_core::compression::{Packer, Packing, take_wish};
+use peregrine_core::compression::{Packer, Packing, set_wish, take_wish};
 use peregrine_core::message::PREFIX_LEN;
 use peregrine_core::observe::MessageObserver;
 use peregrine_core::stream::take_flush_request;
@@ -52,6 +52,8 @@ pub(super) struct Pump<C, A> {
     rewritten: usize,
     /// Shown each message of the source before it is written.
     watch: Option<RequestWatch<A>>,
+    /// What the source said of its next message before it waited (wire-rules P2).
+    said: Option<bool>,
     /// Something was written that the driver has not been told of.
     has_unflushed: bool,
     /// The request is complete, or the call is over.
@@ -68,13 +70,15 @@ pub(super) struct Kept<A> {
     /// Each with what its source said of its compression.
     messages: Vec<(A, Option<bool>)>,
     bytes: usize,
+    /// What it said of its next message.
+    said: Option<bool>,
     /// The source has no more.
     is_all: bool,
 }
 
 impl<A> Default for Kept<A> {
     fn default() -> Self {
-        Self { messages: Vec::new(), bytes: 0, is_all: false }
+        Self { messages: Vec::new(), bytes: 0, said: None, is_all: false }
     }
 }
 
@@ -89,6 +93,7 @@ impl<C: Codec<A>, A> Pump<C, A> {
             observer: plan.message_observer(),
             limit: plan.max_request(),
             batch_size: plan.channel().stream_batch_size(),
+            said: kept.said,
             kept: Some(kept),
             rewritten: 0,
             watch: None,
@@ -110,7 +115,8 @@ impl<C: Codec<A>, A> Pump<C, A> {
 
     /// What another start has to send first, unless it is too much.
     pub(super) fn take_kept(&mut self) -> Option<Kept<A>> {
-        self.kept.take()
+        let kept = self.kept.take()?;
+        Some(Kept { said: self.said, ..kept })
     }
 
     /// Whether another start is possible.
@@ -201,11 +207,15 @@ impl<C: Codec<A>, A> Pump<C, A> {
             }
         }
         let Some(source) = source.as_pin_mut() else { return Poll::Ready(None) };
-        // What another source of this thread may have left.
-        take_wish();
-        source.poll_next(cx).map(|message| {
+        // And nothing that another source of this thread has left.
+        set_wish(self.said.take());
+        let polled = source.poll_next(cx);
+        let wish = take_wish();
+        if polled.is_pending() {
+            self.said = wish;
+        }
+        polled.map(|message| {
             let message = message?;
-            let wish = take_wish();
             if let Some(watch) = &mut self.watch
                 && let Err(status) = watch(&message)
             {

@@ -208,9 +208,10 @@ impl Stage {
     pub(super) fn on_trailers(&self, head: &Arc<Head>) -> End {
         let facts = ResponseHead::of(head);
         let status = match (facts.code, self) {
+            // What came was no message, and must not be lost as a success.
+            (None | Some(Code::Ok), Self::Page(page)) => return End::page(page, ErrorCode::NO_ERROR),
             (Some(Code::Ok), _) => return End::success(head, facts),
             (Some(_), _) => response_head::status(head),
-            (None, Self::Page(page)) => return End::page(page, ErrorCode::NO_ERROR),
             // wire-rules 53
             (None, _) => Status::unknown("the response has no grpc-status in its trailers"),
         };

@@ -50,6 +50,8 @@ impl ResponseHead {
             user_bytes: 0,
             metadata: OnceLock::new(),
         };
+        // A field that says one thing and is there twice says nothing, in whatever order (wire-rules N2, N5, N7).
+        let (mut types, mut encodings) = (0_usize, 0_usize);
         let mut status = StatusFields::default();
         for field in head.fields() {
             if status.observe(field.name, field.value) {
@@ -57,6 +59,7 @@ impl ResponseHead {
             }
             match field.name {
                 b"content-type" => {
+                    types += 1;
                     let content_type = content_type::classify(field.value);
                     facts.is_grpc = content_type != ContentType::NotGrpc;
                     facts.format = match content_type {
@@ -65,6 +68,7 @@ impl ResponseHead {
                     };
                 }
                 b"grpc-encoding" => {
+                    encodings += 1;
                     facts.encoding =
                         Encoding::from_wire(field.value).map_err(|error| error.to_string().into());
                 }
@@ -79,6 +83,12 @@ impl ResponseHead {
                     facts.user_bytes += name.len() + field.value.len();
                 }
             }
+        }
+        if types > 1 {
+            (facts.is_grpc, facts.format) = (false, None);
+        }
+        if encodings > 1 {
+            facts.encoding = Err("the response has more than one grpc-encoding".into());
         }
         facts.code = status.is_present().then(|| status.code());
         facts

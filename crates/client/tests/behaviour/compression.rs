@@ -263,3 +263,149 @@ fn a_setting_that_cannot_be_meant_is_an_error_of_the_builder() {
         assert!(error.contains(of) && error.contains("100 %"), "{error}");
     }
 }
+
+// wire-rules N2, N5, N7: which of two fields counts must not depend on their order, so neither does.
+#[test]
+fn a_response_that_names_its_encoding_or_its_type_twice_fails_in_any_order() {
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        let rows = [
+            ("grpc-encoding", ["gzip", "gzip"], Code::Internal),
+            ("grpc-encoding", ["identity", "gzip"], Code::Internal),
+            ("grpc-encoding", ["gzip", "br"], Code::Internal),
+            ("content-type", ["application/grpc", "text/html"], Code::Unknown),
+            ("content-type", ["application/grpc", "application/grpc"], Code::Unknown),
+        ];
+        for (name, [one, two], expected) in rows {
+            for values in [[one, two], [two, one]] {
+                let script = async |server: &mut peregrine_testkit::ServerPeer| {
+                    let stream = server.request().await.stream;
+                    let mut head = vec![(":status", "200")];
+                    if name != "content-type" {
+                        head.push(("content-type", "application/grpc"));
+                    }
+                    head.extend(values.map(|value| (name, value)));
+                    server.headers(stream, &head, false).await;
+                    server.data(stream, &framed(0, b"hello"), false).await;
+                    server.trailers(stream, &[("grpc-status", "0")]).await;
+                };
+                let (reply, ()) = tokio::join!(unary(&channel, message("hi")), script(&mut server));
+                assert_eq!(reply.unwrap_err().code(), expected, "{name}: {values:?}");
+                let (replies, ()) = tokio::join!(list(&channel, message("hi")), script(&mut server));
+                let first = replies.unwrap().message().await;
+                assert_eq!(first.unwrap_err().code(), expected, "{name}: {values:?}, streamed");
+            }
+        }
+    });
+}
+
+// wire-rules F3: whatever a block without messages says of their encoding.
+#[test]
+fn a_reply_of_one_block_keeps_its_status_whatever_it_names() {
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        let blocks: [&[(&str, &str)]; 3] = [
+            &[("grpc-encoding", "br"), ("grpc-status", "5")],
+            &[("grpc-status", "5"), ("grpc-encoding", "gzip"), ("grpc-encoding", "br")],
+            &[("grpc-encoding", ""), ("grpc-status", "5")],
+        ];
+        for block in blocks {
+            let script = async {
+                for _ in 0..2 {
+                    let stream = server.request().await.stream;
+                    server.trailers_only(stream, block).await;
+                }
+            };
+            let calls = async {
+                assert_eq!(unary(&channel, message("hi")).await.unwrap_err().code(), Code::NotFound);
+                let mut replies = list(&channel, message("hi")).await.unwrap();
+                assert_eq!(replies.message().await.unwrap_err().code(), Code::NotFound);
+            };
+            tokio::join!(script, calls);
+        }
+    });
+}
+
+// wire-rules N4, P3, N7: the lists of servers are read like those of clients, wherever they stand; a list that no longer
+// has an encoding ends its use.
+#[test]
+fn a_servers_list_is_read_item_by_item_and_the_latest_counts() {
+    let lists: [(&[&[u8]], Option<&str>); 9] = [
+        (&[b"gzip"], Some("gzip")),
+        (&[b"gzip;q=1"], None),
+        (&[b"x-gzip,gzipx"], None),
+        (&[b"GZIP"], None),
+        (&[b"br,\t gzip ,"], Some("gzip")),
+        (&[b"deflate", b"gzip"], Some("gzip")),
+        (&[b"\xff,gzip"], Some("gzip")),
+        (&[b"gzip\xff"], None),
+        (&[b"", b"deflate"], Some("deflate")),
+    ];
+    for (lists, expected) in lists {
+        for in_one_block in [false, true] {
+            virtual_time(async {
+                let (builder, mut acceptor) = pair();
+                let builder = builder.compression(Compression::prefer([Encoding::Gzip, Encoding::Deflate]));
+                let (channel, mut server) = tokio::join!(builder.connect(), acceptor.accept());
+                let channel = channel.unwrap();
+                let rounds: [(&[&[u8]], Option<&str>); 3] =
+                    [(lists, None), (&[b"identity"], expected), (&[], None)];
+                for (said, used) in rounds {
+                    let script = async {
+                        let asked = server.request().await;
+                        assert_eq!(asked.field("grpc-encoding"), used, "{lists:?}");
+                        let said =
+                            said.iter().map(|list| ("grpc-accept-encoding", Bytes::copy_from_slice(list)));
+                        let mut head: Vec<(&str, Bytes)> =
+                            vec![(":status", "200".into()), ("content-type", "application/grpc".into())];
+                        head.extend(said);
+                        if in_one_block {
+                            head.push(("grpc-status", "12".into()));
+                        }
+                        server.headers(asked.stream, &head, in_one_block).await;
+                        if !in_one_block {
+                            server.message(asked.stream, b"").await;
+                            server.trailers(asked.stream, &[("grpc-status", "0")]).await;
+                        }
+                    };
+                    let (_reply, ()) = tokio::join!(unary(&channel, Bytes::from(vec![b'a'; 3_000])), script);
+                }
+            });
+        }
+    }
+}
+
+// wire-rules P2: what a source said before it waited is said of its next message and of no other.
+#[test]
+fn what_is_said_of_a_message_outlives_the_wait_for_it() {
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let (channel, mut server) =
+            tokio::join!(builder.compression(Encoding::Gzip).connect(), acceptor.accept());
+        let channel = channel.unwrap();
+        let source = || {
+            unfold(0, |count| async move {
+                if count == 1 {
+                    compress_next(false);
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                (count < 3).then(|| (Bytes::from(vec![b'a'; 3_000]), count + 1))
+            })
+        };
+        let others = async {
+            tokio::join!(
+                crate::collect(&channel, Request::new(source())),
+                crate::collect(&channel, Request::new(source()))
+            )
+        };
+        let script = async {
+            for _ in 0..2 {
+                let asked = server.request().await;
+                assert_eq!(sent(asked.field("grpc-encoding"), &asked.body).0, [1, 0, 1]);
+                server.reply(asked.stream, b"").await;
+            }
+        };
+        let ((one, two), ()) = tokio::join!(others, script);
+        assert!(one.is_ok() && two.is_ok());
+    });
+}

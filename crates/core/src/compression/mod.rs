@@ -41,8 +41,7 @@ mod tests;
 
 pub use self::encoding_set::EncodingSet;
 pub(crate) use self::inflate::inflate;
-pub(crate) use self::next::set_wish;
-pub use self::next::{compress_next, take_wish};
+pub use self::next::{compress_next, set_wish, take_wish};
 pub use self::packer::{Packer, Packing, Written};
 pub use self::setting::{Compression, DEFAULT_THRESHOLD, InvalidCompression};
 pub use self::staged::{Packed, Staged};

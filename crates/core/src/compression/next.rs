@@ -7,9 +7,11 @@ thread_local! {
     static WISH: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// For sources of messages: whether the message that comes out of this poll, or that a
-/// [`Sender`](crate::Sender::send) is given next, is compressed, whatever its size, or is not (wire-rules P2). Without it the settings of the call decide. It has no effect on calls that are not compressed
-/// at all.
+/// For sources of messages: whether the source's next message is compressed, whatever its size, or is not (wire-rules
+/// P2). Without it the settings of the call decide. It has no effect on calls that are not compressed at all.
+///
+/// The message may be waited for after this is said. Only where a [`Sender`](crate::Sender::send) is used by a task of
+/// its own it has to be said right before `send`, since nobody knows then whose word it was.
 ///
 /// ```
 /// # use peregrine_core::{Status, Stream, unfold};
@@ -26,12 +28,16 @@ pub fn compress_next(compress: bool) {
     WISH.set(Some(compress));
 }
 
-/// What was said of a message that comes out now and had waited in a queue.
-pub(crate) fn set_wish(wish: Option<bool>) {
+/// Says it for a source that is about to be polled, or for a message that comes out of a queue now. What was said before
+/// on this thread is forgotten.
+#[inline]
+pub fn set_wish(wish: Option<bool>) {
     WISH.set(wish);
 }
 
-/// What was said since this was last called on this thread. Called by whoever polls a source, before and after.
+/// What was said since this was last called on this thread. Called by whoever polls a source, when it has given a message
+/// or waits; then what it said is kept for its next poll.
+#[inline]
 pub fn take_wish() -> Option<bool> {
     WISH.take()
 }

@@ -157,6 +157,14 @@ impl Compression {
                 return Err(InvalidCompression { message });
             }
         }
+        if let Some(level) = self.level
+            && !self.is_off()
+            && self.encodings().all(|encoding| max_level(encoding) == 0)
+        {
+            return Err(InvalidCompression {
+                message: format!("level {level} is for none of these encodings"),
+            });
+        }
         if self.min_saving > 99 {
             let message = format!("no message can shrink by {} %; say 0 to 99", self.min_saving);
             return Err(InvalidCompression { message });
@@ -334,7 +342,10 @@ mod tests {
             );
         }
         for encoding in Encoding::COMPRESSED.into_iter().filter(|encoding| encoding.is_supported()) {
-            let setting = Compression::only(encoding).level(1).threshold(0).min_saving(7).back_off(false);
+            let mut setting = Compression::only(encoding).threshold(0).min_saving(7).back_off(false);
+            if max_level(encoding) > 0 {
+                setting = setting.level(1);
+            }
             assert_eq!(setting.to_string().parse(), Ok(setting));
         }
     }
@@ -349,6 +360,16 @@ mod tests {
             assert!(error.contains(encoding.name()) && error.contains(&level.to_string()), "{error}");
         }
         assert!(Compression::adaptive().level(12).check().is_err(), "gzip is among them");
+    }
+
+    #[cfg(all(feature = "gzip", feature = "snappy"))]
+    #[test]
+    fn a_level_is_for_an_encoding_that_has_levels() {
+        // wire-rules T4
+        let error = "snappy level=5".parse::<Compression>().unwrap_err().to_string();
+        assert!(error.contains("level 5"), "{error}");
+        assert!(Compression::prefer([Encoding::Snappy, Encoding::Gzip]).level(5).check().is_ok());
+        assert!(Compression::off().level(5).check().is_ok());
     }
 
     #[cfg(not(feature = "snappy"))]

@@ -32,6 +32,8 @@ pin_project! {
         receiver: Receiver<T>,
         #[pin]
         producer: Option<Fut>,
+        // What the producer said of its next message before it waited (wire-rules P2).
+        said: Option<bool>,
         // The error the producer ended with, to come after its messages.
         failure: Option<Status>,
     }
@@ -61,7 +63,7 @@ where
     Fut: Future<Output = Result<(), Status>>,
 {
     let (sender, receiver) = pipe(CHANNEL_CAPACITY);
-    Channel { receiver, producer: Some(producer(sender)), failure: None }
+    Channel { receiver, producer: Some(producer(sender)), said: None, failure: None }
 }
 
 /// A bounded queue between two tasks; `capacity` is in messages, at least 1.
@@ -96,8 +98,8 @@ struct Queue<T> {
 
 impl<T> Sender<T> {
     /// Sends a message, waiting while the reader is behind. What
-    /// [`compress_next`](crate::compression::compress_next) said right before
-    /// goes with it.
+    /// [`compress_next`](crate::compression::compress_next) said before goes
+    /// with it.
     ///
     /// # Errors
     /// CANCELLED if nobody reads any more; the call's own result says why.
@@ -231,11 +233,14 @@ impl<T, Fut: Future<Output = Result<(), Status>>> Stream for Channel<T, Fut> {
         if let Some(item) = this.receiver.take_ready() {
             return Poll::Ready(Some(Ok(item)));
         }
-        if let Some(producer) = this.producer.as_mut().as_pin_mut()
-            && let Poll::Ready(outcome) = producer.poll(cx)
-        {
-            *this.failure = outcome.err();
-            this.producer.set(None);
+        if let Some(producer) = this.producer.as_mut().as_pin_mut() {
+            set_wish(this.said.take());
+            let polled = producer.poll(cx);
+            *this.said = take_wish();
+            if let Poll::Ready(outcome) = polled {
+                *this.failure = outcome.err();
+                this.producer.set(None);
+            }
         }
         if this.failure.is_some() {
             // Senders may live on elsewhere, but what they send now comes too late.

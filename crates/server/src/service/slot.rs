@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use peregrine_core::call::CallScope;
-use peregrine_core::compression::take_wish;
+use peregrine_core::compression::{set_wish, take_wish};
 use peregrine_core::stream::is_flush_requested;
 use peregrine_core::{Cancellation, Codec, Response, Status, Transcode};
 use pin_project_lite::pin_project;
@@ -107,20 +107,31 @@ impl<C: Codec<B>, B: 'static> ResponseSink<C, B> {
         let (stream, metadata, trailers, _extensions) = response.into_parts();
         port::send_head(metadata, compression.as_ref())?;
         let mut stream = pin!(stream);
-        std::future::poll_fn(|cx| self.poll_forward(stream.as_mut(), cx)).await?;
+        // What the source said of its next message before it waited (wire-rules P2).
+        let mut said = None;
+        std::future::poll_fn(|cx| self.poll_forward(stream.as_mut(), &mut said, cx)).await?;
         Ok(trailers)
     }
 
-    fn poll_forward<S>(&self, mut stream: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<Result<(), Status>>
+    fn poll_forward<S>(
+        &self,
+        mut stream: Pin<&mut S>,
+        said: &mut Option<bool>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Status>>
     where
         S: Stream<Item = Result<B, Status>>,
     {
         let mut batch = Batch::default();
         loop {
             ready!(port::poll_writable(cx, &mut batch));
-            // What another source of this thread may have left.
-            take_wish();
-            match ready!(stream.as_mut().poll_next(cx)) {
+            // And nothing that another source of this thread has left.
+            set_wish(said.take());
+            let Poll::Ready(item) = stream.as_mut().poll_next(cx) else {
+                *said = take_wish();
+                return Poll::Pending;
+            };
+            match item {
                 Some(Ok(message)) => {
                     port::send_message::<C, B>(&message, self.transcode.as_deref(), take_wish())?;
                     if is_flush_requested() {

@@ -173,6 +173,36 @@ fn a_request_that_is_headers_alone_has_no_message() {
     });
 }
 
+// wire-rules M1, M2: twenty bodies at once, a byte of each in turn, past an interceptor; no handler begins before its end.
+#[test]
+fn interleaved_bodies_start_no_handler_before_their_own_end() {
+    in_each_mode(async |stage: Stage| {
+        let let_through = |_: &mut peregrine_core::InterceptedCall<'_>| Ok(());
+        let served = serve(stage.server().interceptor(let_through));
+        let mut peer = served.peer().await;
+        let mut calls = Vec::new();
+        for index in 0..20_usize {
+            let text = format!("message {index:02}");
+            let stream = peer.request([UNARY, SERVER_STREAM][index % 2], &[], b"", false).await;
+            calls.push((stream, text));
+        }
+        let bodies: Vec<_> = calls.iter().map(|(stream, text)| (*stream, message(text.as_bytes()))).collect();
+        for at in 0..bodies[0].1.len() {
+            for (stream, body) in &bodies {
+                peer.data(*stream, &body[at..=at], false).await;
+            }
+            settle().await;
+        }
+        assert_eq!(stage.counts().started, 0);
+        for (done, (stream, text)) in calls.iter().rev().enumerate() {
+            peer.data(*stream, b"", true).await;
+            assert_eq!(peer.reply(*stream).await.texts(), [text]);
+            assert_eq!(stage.counts().started, done + 1);
+        }
+        served.finish([peer]).await;
+    });
+}
+
 // wire-rules 47 as settled, and the table "Malformed bodies"
 #[test]
 fn one_option_makes_a_missing_message_an_invalid_argument_and_nothing_else() {

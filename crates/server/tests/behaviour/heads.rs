@@ -1,9 +1,11 @@
 //! What a request's header fields say: content type, timeout, encodings.
 
 use bytes::Bytes;
-use peregrine_testkit::peer::{message, request_head};
-use peregrine_testkit::service::UNARY;
-use peregrine_testkit::{Peer, Reply};
+use peregrine_core::compression::Compression;
+use peregrine_core::{InterceptedCall, Status};
+use peregrine_testkit::peer::{message, prefixed, request_head};
+use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
+use peregrine_testkit::{Peer, Reply, serve};
 
 use crate::{Stage, code, in_each_mode};
 
@@ -163,6 +165,33 @@ fn an_unsupported_request_encoding_is_refused_with_what_is_accepted() {
         assert_eq!(stage.counts().started, 0);
         let reply = peer.call(UNARY, &[("grpc-encoding", "identity")], b"plain").await;
         assert_eq!((reply.code(), reply.texts()), (code::OK, vec!["plain"]));
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules N5, N7, R4 and the row "foo" of the table "Header versus flag": before the body, the handler and interceptors.
+#[test]
+fn an_unsupported_request_encoding_is_refused_whatever_follows() {
+    let bodies = [vec![], vec![2, 0, 0, 0, 0], prefixed(1, u32::MAX, b""), vec![0], message(b"fine")];
+    in_each_mode(async |stage: Stage| {
+        let refuse = |_: &mut InterceptedCall<'_>| Err(Status::data_loss("nobody asked"));
+        let served = serve(stage.server().compression(Compression::adaptive()).interceptor(refuse));
+        let mut peer = served.peer().await;
+        for path in [UNARY, SERVER_STREAM, CLIENT_STREAM, BIDI] {
+            for name in ["br", "GZIP", "gzip,identity", "gzip,"] {
+                for body in &bodies {
+                    let fields = [("grpc-encoding", name), ("grpc-accept-encoding", name)];
+                    let stream = peer.request(path, &fields, body, true).await;
+                    let reply = peer.reply(stream).await;
+                    let got = (reply.http_status(), reply.code(), reply.is_trailers_only());
+                    assert_eq!(got, (200, code::UNIMPLEMENTED, true), "{path} {name} {body:?}");
+                    let accepted = reply.head_value("grpc-accept-encoding");
+                    assert_eq!(accepted, Some("zstd,gzip,deflate,snappy,identity"), "{path} {name}");
+                    assert_eq!(reply.head_value("grpc-encoding"), None, "{path} {name}");
+                }
+            }
+        }
+        assert_eq!(stage.counts().started, 0);
         served.finish([peer]).await;
     });
 }

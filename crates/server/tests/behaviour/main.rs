@@ -8,6 +8,7 @@ mod backlog;
 mod bodies;
 mod cancellation;
 mod channels;
+mod compressed_formats;
 mod compression;
 mod deadlines;
 mod errors;

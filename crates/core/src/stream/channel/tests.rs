@@ -33,6 +33,31 @@ fn what_is_said_of_a_message_waits_with_it() {
     assert_eq!(seen, [(1, Some(false)), (2, None), (3, Some(true)), (4, None)]);
 }
 
+// wire-rules P2: a producer may wait between what it says and the message, while others on the thread say other things.
+#[test]
+fn what_a_producer_said_before_it_waited_is_said_of_its_next_message() {
+    use crate::compression::{compress_next, take_wish};
+
+    let mut stream = pin!(channel(|sender: Sender<u32>| async move {
+        sender.send(1).await?;
+        compress_next(false);
+        sender.flush().await?;
+        sender.send(2).await?;
+        sender.send(3).await
+    }));
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut seen = Vec::new();
+    loop {
+        match stream.as_mut().poll_next(&mut cx) {
+            Poll::Ready(Some(item)) => seen.push((item.unwrap(), take_wish())),
+            Poll::Ready(None) => break,
+            Poll::Pending => compress_next(true),
+        }
+        take_flush_request();
+    }
+    assert_eq!(seen, [(1, None), (2, Some(false)), (3, None)]);
+}
+
 #[test]
 fn a_channel_yields_what_its_producer_sends() {
     let stream = channel(|tx| async move {
