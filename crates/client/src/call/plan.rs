@@ -15,7 +15,7 @@ use peregrine_core::observe::{Direction, MessageObserver, Side, tell_message};
 use peregrine_core::{CallOptions, Format, MetadataMap, MethodDescriptor, MethodFormat, Request, Status};
 use tokio::time::Sleep;
 
-use crate::call_error::{CallFacts, explained};
+use crate::call_error::{CallFacts, explained, hinted};
 use crate::channel::Channel;
 use crate::connection::{
     CallDeadline, CallId, Fate, NewCall, Opener, Outgoing, RequestHead, SharedConnection, StartError, Timeout,
@@ -257,12 +257,21 @@ impl<'a> Plan<'a> {
             Some(deadline) => match tokio::time::timeout_at(deadline.at.into(), connecting).await {
                 Ok(result) => result,
                 // wire-rules 98
-                Err(_) => {
-                    return Err(deadline.exceeded(&format!("connecting to {}", self.channel.target())));
-                }
+                Err(_) => return Err(self.no_time_to_connect(deadline)),
             },
         };
         result.map_err(|(error, next_attempt)| error::unavailable(&error, next_attempt))
+    }
+
+    /// The status of a call whose time ran out before there was a connection. The last attempt that failed is its cause.
+    #[cold]
+    fn no_time_to_connect(&self, deadline: &CallDeadline) -> Status {
+        let status = deadline.exceeded(&format!("connecting to {}", self.channel.target()));
+        let Some(cause) = self.channel.last_failure() else { return status };
+        let message = format!("{}; attempt {} failed: {cause}", status.message(), cause.attempt());
+        let hint = cause.hint().map(str::to_owned);
+        let status = Status::deadline_exceeded(message).with_source(cause);
+        hinted(status, hint.unwrap_or_else(|| "check the address and the network".to_owned()))
     }
 
     async fn open(

@@ -168,6 +168,11 @@ impl Channel {
     ) -> Result<Arc<SharedConnection>, (Error, Duration)> {
         self.subchannel.connection(wait_for_ready).await
     }
+
+    /// Why the last attempt to connect failed, while there is no connection.
+    pub(crate) fn last_failure(&self) -> Option<Error> {
+        self.subchannel.last_failure()
+    }
 }
 
 impl fmt::Debug for Channel {

@@ -84,8 +84,12 @@ pub(super) struct Subchannel {
 #[derive(Debug)]
 enum State {
     Idle,
-    /// The attempt's task, once it is spawned.
-    Connecting(Option<AbortHandle>),
+    Connecting {
+        /// The attempt's task, once it is spawned.
+        task: Option<AbortHandle>,
+        /// Why the attempt before it failed, if it did.
+        before: Option<Error>,
+    },
     Ready(Arc<SharedConnection>),
     TransientFailure {
         error: Error,
@@ -137,6 +141,15 @@ impl Subchannel {
         }
     }
 
+    /// Why the last attempt failed, while there is no connection: what a call waits for in vain.
+    pub(super) fn last_failure(&self) -> Option<Error> {
+        match &*self.lock() {
+            State::TransientFailure { error, .. } => Some(error.clone()),
+            State::Connecting { before, .. } => before.clone(),
+            State::Idle | State::Ready(_) => None,
+        }
+    }
+
     /// One look at the state; starts an attempt if it is time for one.
     fn look(self: &Arc<Self>, wait_for_ready: bool) -> Result<Look, (Error, Duration)> {
         let mut state = self.lock();
@@ -144,7 +157,7 @@ impl Subchannel {
             State::Ready(connection) if connection.accepts_calls() => {
                 return Ok(Look::Ready(Arc::clone(connection)));
             }
-            State::Connecting(_) => return Ok(Look::Wait(None)),
+            State::Connecting { .. } => return Ok(Look::Wait(None)),
             State::TransientFailure { error, until, .. } => {
                 let now = now();
                 if *until > now {
@@ -156,12 +169,12 @@ impl Subchannel {
             }
             State::Ready(_) | State::Idle => {}
         }
-        let failures = match &*state {
-            State::TransientFailure { failures, .. } => *failures,
-            _ => 0,
+        let (failures, before) = match &*state {
+            State::TransientFailure { failures, error, .. } => (*failures, Some(error.clone())),
+            _ => (0, None),
         };
         let Ok(runtime) = Handle::try_current() else { return Err((error::no_runtime(), Duration::ZERO)) };
-        *state = State::Connecting(None);
+        *state = State::Connecting { task: None, before };
         drop(state);
         self.spawn_attempt(&runtime, failures)
     }
@@ -171,7 +184,7 @@ impl Subchannel {
     fn spawn_attempt(self: &Arc<Self>, runtime: &Handle, failures: u32) -> Result<Look, (Error, Duration)> {
         let task = runtime.spawn(Attempt::new(self, failures).run());
         match &mut *self.lock() {
-            State::Connecting(place) => *place = Some(task.abort_handle()),
+            State::Connecting { task: place, .. } => *place = Some(task.abort_handle()),
             State::Idle if task.is_finished() => return Err((error::no_runtime(), Duration::ZERO)),
             _ => {}
         }
@@ -198,7 +211,7 @@ impl Subchannel {
 
     /// The attempt ended without a result: its runtime is gone.
     fn on_abandoned(&self) {
-        let is_connecting = matches!(&*self.lock(), State::Connecting(_));
+        let is_connecting = matches!(&*self.lock(), State::Connecting { .. });
         if is_connecting {
             self.set(State::Idle);
         }
@@ -218,9 +231,9 @@ impl Subchannel {
 impl Drop for Subchannel {
     fn drop(&mut self) {
         match self.state.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            State::Connecting(Some(attempt)) => attempt.abort(),
+            State::Connecting { task: Some(attempt), .. } => attempt.abort(),
             State::Ready(connection) => connection.shut_down(now()),
-            State::Idle | State::Connecting(None) | State::TransientFailure { .. } => {}
+            State::Idle | State::Connecting { task: None, .. } | State::TransientFailure { .. } => {}
         }
     }
 }

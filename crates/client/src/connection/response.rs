@@ -218,6 +218,15 @@ impl Stage {
         End::failed(status, ErrorCode::NO_ERROR)
     }
 
+    /// What `end`, which came before the response was complete, means after what the response has said: something that
+    /// is not gRPC said all in its head (wire-rules 55, bug-reports 33).
+    pub(super) fn cut_short(&self, end: End) -> End {
+        match self {
+            Self::Page(page) => End::page(page, end.reset),
+            Self::Head(_) | Self::Body => end,
+        }
+    }
+
     /// One block for all: what is the user's in it counts as trailers (wire-rules 62).
     fn trailers_only(head: &Arc<Head>, facts: &ResponseHead) -> End {
         let status = match facts.code {

@@ -292,6 +292,7 @@ impl State {
                 && let Some(deadline) = &call.deadline
             {
                 let status = deadline.exceeded(match call.stage {
+                    Stage::Head(_) if self.engine.queued(call.stream) > 0 => "sending the request",
                     Stage::Head(_) => "waiting for the response",
                     Stage::Body | Stage::Page(_) => "receiving the response",
                 });
@@ -338,7 +339,7 @@ impl State {
                 End::unprocessed(status, self.missed())
             } else {
                 // wire-rules 81
-                End::failed(status, ErrorCode::CANCEL)
+                call.stage.cut_short(End::failed(status, ErrorCode::CANCEL))
             };
             self.settle(id, end, effects);
         }
@@ -430,20 +431,25 @@ impl State {
             self.end_call(id, End::unprocessed(status, Fate::Refused), effects);
             return;
         }
-        let status = match (initiator, call.deadline) {
+        let end = match (initiator, call.deadline) {
             // wire-rules 71, bug-reports 38
             (Initiator::Remote, Some(deadline)) if code == ErrorCode::CANCEL && deadline.at <= now => {
-                deadline.exceeded("receiving the response")
+                End::failed(deadline.exceeded("receiving the response"), code)
             }
             (Initiator::Remote, _) => {
-                Status::from_reset(code.0).with_message(format!("the peer reset the call with {code}"))
+                let status = Status::from_reset(code.0);
+                let status = status.with_message(format!("the peer reset the call with {code}"));
+                call.stage.cut_short(End::failed(status, code))
             }
-            (Initiator::Engine, _) => Status::from_reset(code.0).with_message(format!(
-                "the peer broke HTTP/2 on this call: {}; it was reset with {code}",
-                self.engine.last_fault()
-            )),
+            (Initiator::Engine, _) => {
+                let status = Status::from_reset(code.0).with_message(format!(
+                    "the peer broke HTTP/2 on this call: {}; it was reset with {code}",
+                    self.engine.last_fault()
+                ));
+                End::failed(status, code)
+            }
         };
-        self.end_call(id, End::failed(status, code), effects);
+        self.end_call(id, end, effects);
     }
 
     /// What an error tells of a call beside its status.

@@ -77,6 +77,25 @@ impl FrameBuf {
         copied.zip(linked).flat_map(|(copied, linked)| [copied, linked]).filter(|chunk| !chunk.is_empty())
     }
 
+    /// The length of each message, its prefix included, in order. Read off the prefixes.
+    pub fn message_lengths(&self) -> impl Iterator<Item = usize> {
+        let mut links = self.links.iter().peekable();
+        let mut at = 0_usize;
+        std::iter::from_fn(move || {
+            let prefix = self.bytes.get(at..)?.first_chunk::<PREFIX_LEN>()?;
+            let [_, a, b, c, d] = *prefix;
+            let len = PREFIX_LEN.saturating_add(u32::from_be_bytes([a, b, c, d]) as usize);
+            let end = at.saturating_add(len);
+            let mut linked = 0_usize;
+            // A piece that stands before the next message's first byte belongs to this one.
+            while let Some((_, piece)) = links.next_if(|(place, _)| *place <= end.saturating_sub(linked)) {
+                linked = linked.saturating_add(piece.len());
+            }
+            at = end.saturating_sub(linked);
+            Some(len)
+        })
+    }
+
     /// Moves everything behind what `target` holds, large pieces by reference.
     pub fn drain_into(&mut self, target: &mut EncodeBuf<'_>) {
         target.append(&self.bytes, self.links.drain(..));
@@ -230,6 +249,7 @@ mod tests {
             messages.push(message);
         }
         assert_eq!(buf.links.len(), 3, "large ones by reference");
+        assert_eq!(buf.message_lengths().collect::<Vec<_>>(), sizes.map(|size| size + 5));
         let mut deframer = Deframer::new(Encoding::Identity, 1 << 20);
         deframer.push(&wire(&buf));
         for message in &messages {

@@ -61,13 +61,30 @@ impl DataWrite<'_> {
         self.key
     }
 
+    /// Whether what is written has to wait for a window or its turn.
+    #[inline]
+    pub fn is_queued(&self) -> bool {
+        matches!(self.place, Place::Queue)
+    }
+
     /// Sends what was written.
     ///
     /// # Errors
     /// [`StreamError::LengthMismatch`] if it is not exactly the announced length; nothing is sent then.
     #[inline]
+    pub fn commit(self) -> Result<(), StreamError> {
+        let len = self.len;
+        self.commit_parts(std::iter::once(len))
+    }
+
+    /// Like [`commit`](Self::commit), for several messages in one write: dropping the queue between two of these parts,
+    /// which must add up, cuts neither ([`Connection::discard_queued_data`]).
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    #[inline]
     #[expect(clippy::arithmetic_side_effects, reason = "lengths of buffers in memory")]
-    pub fn commit(mut self) -> Result<(), StreamError> {
+    pub fn commit_parts(mut self, parts: impl IntoIterator<Item = usize>) -> Result<(), StreamError> {
         let start = self.start;
         let (bytes, links) = self.buffers();
         let plain = bytes.len().saturating_sub(start.0);
@@ -99,7 +116,13 @@ impl DataWrite<'_> {
                 connection.output.seal_data(header_at, key.id(), len, linked);
             }
         } else {
-            stream.queue.on_written(len);
+            let mut rest = len;
+            for part in parts {
+                let part = part.min(rest);
+                rest -= part;
+                stream.queue.on_written(part);
+            }
+            stream.queue.on_written(rest);
             if is_all {
                 stream.send = SendHalf::Ending;
             }

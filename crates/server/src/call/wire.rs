@@ -129,10 +129,13 @@ impl Wire {
     /// Sends messages that were encoded elsewhere, prefixes included.
     pub(crate) fn send_encoded(&mut self, key: StreamKey, messages: &mut FrameBuf) {
         let Ok(mut write) = self.connection.write_data(key, messages.len()) else { return };
+        // wire-rules 73: a deadline has to know whether it cuts a message.
+        let lengths: Vec<usize> =
+            if write.is_queued() { messages.message_lengths().collect() } else { Vec::new() };
         let (bytes, links) = write.buffers();
         messages.drain_into(&mut EncodeBuf::new(bytes, links));
         // As above: a stream that is gone needs nothing more.
-        let _ = write.commit();
+        let _ = write.commit_parts(lengths);
     }
 
     /// Ends the call: trailers, or one block that is head and trailers when no head was sent (wire-rules 49, 50).
