@@ -17,11 +17,11 @@ fn size(fields: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> usize {
 fn decorated() -> Request<Bytes> {
     let mut request = Request::new(message(""));
     let metadata = request.metadata_mut();
-    metadata.append("k", "one").unwrap();
-    metadata.append("k", "two").unwrap();
+    metadata.append("k", "one").expect("legal metadata");
+    metadata.append("k", "two").expect("legal metadata");
     // Counted after base64, unpadded: 3 bytes are 4, 4 bytes are 6.
-    metadata.append_bin("b-bin", &[1, 2, 3]).unwrap();
-    metadata.append_bin("b-bin", &[1, 2, 3, 4]).unwrap();
+    metadata.append_bin("b-bin", &[1, 2, 3]).expect("legal metadata");
+    metadata.append_bin("b-bin", &[1, 2, 3, 4]).expect("legal metadata");
     request
 }
 
@@ -31,7 +31,7 @@ async fn asked(channel: &Channel, server: &mut ServerPeer) -> Asked {
         server.reply(asked.stream, b"").await;
         asked
     });
-    reply.unwrap();
+    reply.expect("the server answers");
     asked
 }
 
@@ -75,7 +75,7 @@ fn with_block(bytes: usize, place: &str) -> Result<(), Status> {
     const LIMIT: u32 = 1_000;
     virtual_time(async {
         let (builder, mut acceptor) = pair();
-        let channel = builder.max_header_list_size(LIMIT).build().unwrap();
+        let channel = builder.max_header_list_size(LIMIT).build().expect("the target is one");
         let (result, ()) = tokio::join!(unary(&channel, message("")), async {
             let mut server = acceptor.accept().await;
             let stream = server.request().await.stream;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use peregrine_http2::ErrorCode;
 use peregrine_http2::frame::Setting;
+use peregrine_http2::{ErrorCode, StreamId};
 use peregrine_testkit::peer::{Ending, Peer, PeerConfig, Received, message, raw_frame};
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
 use peregrine_testkit::{serve, settle};
@@ -182,30 +182,23 @@ fn replies_follow_the_clients_initial_window() {
         assert!(frames.iter().all(|frame| matches!(frame, Received::Data { data, .. } if data.len() == 1)));
         peer.settings(&[Setting::InitialWindowSize(1_000)]).await;
         for stream in streams {
-            let reply = peer.reply_from(stream).await;
-            assert_eq!(reply, code::OK);
+            assert_eq!(rest_of(&mut peer, stream).await.as_deref(), Some("0"));
         }
         is_alive_given_window(&mut peer).await;
         served.finish([peer]).await;
     });
 }
 
-trait ReplyFrom {
-    async fn reply_from(&mut self, stream: peregrine_http2::StreamId) -> u32;
-}
-
-impl ReplyFrom for Peer {
-    /// The status of a reply whose beginning was read already.
-    async fn reply_from(&mut self, stream: peregrine_http2::StreamId) -> u32 {
-        loop {
-            match self.frame_of(stream).await {
-                Some(Received::Data { end_stream: false, .. }) => {}
-                Some(Received::Headers { fields, end_stream: true, .. }) => {
-                    let (_, code) = fields.iter().find(|(name, _)| name == "grpc-status").expect("a status");
-                    return std::str::from_utf8(code).expect("text").parse().expect("a number");
-                }
-                other => panic!("{other:?}"),
+/// The status of a reply whose beginning was read already.
+async fn rest_of(peer: &mut Peer, stream: StreamId) -> Option<String> {
+    loop {
+        match peer.frame_of(stream).await {
+            Some(Received::Data { end_stream: false, .. }) => {}
+            Some(Received::Headers { fields, end_stream: true, .. }) => {
+                let (_, code) = fields.iter().find(|(name, _)| name == "grpc-status")?;
+                return String::from_utf8(code.to_vec()).ok();
             }
+            other => panic!("{other:?}"),
         }
     }
 }
@@ -233,9 +226,9 @@ fn a_client_that_sends_past_a_window_loses_its_stream() {
 #[test]
 fn an_early_answer_stops_an_upload_and_gives_all_of_it_back() {
     in_each_mode(async |stage: Stage| {
-        let served = stage.serve();
+        // Ten times as much comes late as the connection's window holds.
+        let served = serve(stage.server().initial_connection_window(65_535).adaptive_windows(None));
         let mut peer = served.peer().await;
-        let before = peer.window(peregrine_http2::StreamId::CONNECTION);
         for script in ["refuse 5 no", "fail 5 no", "panic secret", "leave; send done"] {
             for path in [CLIENT_STREAM, BIDI] {
                 let stream = peer.request(path, &[("script", script)], &message(&[1; 100]), false).await;
@@ -250,7 +243,7 @@ fn an_early_answer_stops_an_upload_and_gives_all_of_it_back() {
                 assert!(!text.contains("secret"));
                 assert_eq!(peer.expect_reset(stream).await, ErrorCode::NO_ERROR, "{script} {path}");
                 // What was on its way when the reset was sent.
-                for _ in 0..20 {
+                for _ in 0..40 {
                     peer.data(stream, &[1; 1_000], false).await;
                     let mut padded = vec![255_u8];
                     padded.extend([2; 10]);
@@ -261,11 +254,6 @@ fn an_early_answer_stops_an_upload_and_gives_all_of_it_back() {
                 is_alive(&mut peer).await;
             }
         }
-        peer.read_all().await;
-        // DATA that the peer's own counting has not seen was given back as well.
-        let after = peer.window(peregrine_http2::StreamId::CONNECTION);
-        let uncounted = 8 * 20 * (1_000 + 266);
-        assert!(after + 600_000 > before - 2_000, "{before} -> {after}, {uncounted} were sent beside");
         served.finish([peer]).await;
     });
 }
@@ -345,7 +333,7 @@ fn ping_answers_that_nobody_asked_for_are_no_strikes() {
     in_each_mode(async |stage: Stage| {
         let (served, mut peer) = stage.start().await;
         for _ in 0..20 {
-            peer.send_bytes(&raw_frame(6, 1, peregrine_http2::StreamId::CONNECTION, &[9; 8])).await;
+            peer.send_bytes(&raw_frame(6, 1, StreamId::CONNECTION, &[9; 8])).await;
             settle().await;
         }
         is_alive(&mut peer).await;
