@@ -6,6 +6,7 @@
 mod accepting;
 mod backlog;
 mod bodies;
+mod broken_frames;
 mod cancellation;
 mod channels;
 mod compressed_formats;
@@ -17,6 +18,7 @@ mod formats;
 mod heads;
 mod hostile_code;
 mod hostile_heads;
+mod inflating;
 mod interceptors;
 mod life;
 mod limits;
