@@ -28,6 +28,7 @@ mod moments;
 mod observe;
 mod observe_messages;
 mod panics;
+mod repeated_heads;
 mod reports;
 mod routing;
 mod runtimes;
