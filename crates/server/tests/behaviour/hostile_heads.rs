@@ -11,6 +11,10 @@ use peregrine_testkit::{serve, settle};
 use crate::{Stage, code, in_each_mode};
 
 type Fields = Vec<(String, Bytes)>;
+/// Values of `:authority`, values of `host`.
+type Hosts = (&'static [&'static [u8]], &'static [&'static [u8]]);
+/// Fields that are sent, and what the handler sees of them.
+type Seen = (&'static [(&'static str, &'static [u8])], &'static str);
 
 fn field(name: &str, value: &[u8]) -> (String, Bytes) {
     (name.to_owned(), Bytes::copy_from_slice(value))
@@ -114,7 +118,7 @@ fn pseudo_fields_that_are_missing_twice_empty_or_late_are_malformed() {
 fn authority_and_host_in_every_combination() {
     in_each_mode(async |stage: Stage| {
         let (served, mut peer) = stage.start().await;
-        let ok: [(&[&[u8]], &[&[u8]]); 9] = [
+        let ok: [Hosts; 9] = [
             (&[b"a.example"], &[]),
             (&[], &[b"h.example"]),
             (&[b"a.example"], &[b"a.example"]),
@@ -139,7 +143,7 @@ fn authority_and_host_in_every_combination() {
             let case = format!("{authorities:?} {hosts:?}");
             assert_eq!((reply.code(), reply.texts()), (code::OK, vec![""]), "host is no metadata: {case}");
         }
-        let wrong: [(&[&[u8]], &[&[u8]]); 4] =
+        let wrong: [Hosts; 4] =
             [(&[b"a", b"a"], &[]), (&[b"a", b"b"], &[]), (&[], &[b"a", b"a"]), (&[b"a"], &[b"a", b"b"])];
         for (authorities, hosts) in wrong {
             let mut fields = without(":authority");
@@ -253,7 +257,7 @@ fn timeouts_that_nearly_are_ones() {
 fn metadata_at_its_edges() {
     in_each_mode(async |stage: Stage| {
         let (served, mut peer) = stage.start().await;
-        let cases: [(&[(&str, &[u8])], &str); 12] = [
+        let cases: [Seen; 12] = [
             (&[("k-bin", b"AQ==,AgM,,BA")], "k-bin: 01\nk-bin: 0203\nk-bin: \nk-bin: 04\n"),
             (&[("k-bin", b"AQ"), ("j", b"1"), ("k-bin", b"Ag==")], "k-bin: 01\nj: 1\nk-bin: 02\n"),
             (&[("k-bin", b"")], "k-bin: \n"),

@@ -99,10 +99,10 @@ fn the_same_octets_may_mean_another_field() {
     });
 }
 
+type Fields = Vec<(String, Bytes)>;
+
 /// What counts of a reply.
-fn outcome(
-    reply: &Reply,
-) -> (Option<Ending>, Vec<(String, Bytes)>, Option<Vec<(String, Bytes)>>, Vec<Bytes>) {
+fn outcome(reply: &Reply) -> (Option<Ending>, Fields, Option<Fields>, Vec<Bytes>) {
     (reply.ending, reply.head.clone(), reply.trailers.clone(), reply.messages.clone())
 }
 
