@@ -2,8 +2,13 @@
 
 use peregrine_build::{Codec, configure};
 
-const PROTOS: [&str; 4] =
-    ["proto/greeter.proto", "proto/keywords.proto", "proto/names.proto", "proto/layout/shop.proto"];
+const PROTOS: [&str; 5] = [
+    "proto/hostile.proto",
+    "proto/greeter.proto",
+    "proto/keywords.proto",
+    "proto/names.proto",
+    "proto/layout/shop.proto",
+];
 
 const DETAILS: &str = "proto/rpc_details.proto";
 
