@@ -132,6 +132,13 @@ pub(crate) fn unavailable(error: &Error, next_attempt: Duration) -> Status {
     status.with_message(message)
 }
 
+/// Connections come about, and the peer ends each before a call can be made on it.
+pub(crate) fn keeps_closing(target: &Target) -> Error {
+    Error::new(Phase::Http2Start, "the peer keeps closing new connections")
+        .with_peer(target)
+        .with_hint("is the server ending, or a proxy before it? make the call again after a moment, or let it wait for ready")
+}
+
 /// There is no tokio runtime to put a connection's driver on.
 pub(crate) fn no_runtime() -> Error {
     Error::new(Phase::Connect, "there is no tokio runtime here, or it has ended")

@@ -16,7 +16,7 @@ use peregrine_core::{CallOptions, Format, MetadataMap, MethodDescriptor, MethodF
 use tokio::time::Sleep;
 
 use crate::call_error::{CallFacts, explained, hinted};
-use crate::channel::Channel;
+use crate::channel::{Channel, backoff};
 use crate::connection::{
     CallDeadline, CallId, Fate, NewCall, Opener, Outgoing, RequestHead, SharedConnection, StartError, Timeout,
 };
@@ -80,6 +80,8 @@ impl LaterStart {
 pub(super) struct Starts {
     missed: u32,
     was_refused: bool,
+    /// The call waits for ready, so only its deadline or its caller end the starts that no peer has seen.
+    waits: bool,
 }
 
 impl Starts {
@@ -96,11 +98,17 @@ impl Starts {
             Fate::Refused => !std::mem::replace(&mut self.was_refused, true),
             // wire-rules 75, bug-reports 55
             Fate::Missed => {
-                self.missed += 1;
-                self.missed <= MAX_MISSED
+                self.missed = self.missed.saturating_add(1);
+                self.waits || self.missed <= MAX_MISSED
             }
             Fate::Late => true,
         }
+    }
+
+    /// Starts beyond those that are made at once: before each more, a call that waits for ready pauses as a channel
+    /// does between attempts to connect, since connections that take no calls are as good as none.
+    fn pauses(self) -> u32 {
+        self.missed.saturating_sub(MAX_MISSED)
     }
 }
 
@@ -152,7 +160,7 @@ impl<'a> Plan<'a> {
             packer,
             deadline,
             has_waited: earlier.starts.next() > 1,
-            starts: earlier.starts,
+            starts: Starts { waits: options.wait_for_ready.unwrap_or(false), ..earlier.starts },
         };
         Ok((plan, message))
     }
@@ -211,7 +219,8 @@ impl<'a> Plan<'a> {
     /// No connection, no time, or a message that cannot be sent.
     pub(super) async fn start(&mut self, outgoing: &mut (impl Outgoing + Send)) -> Result<Started, Status> {
         loop {
-            let connection = match self.channel.ready_connection() {
+            let ready = if self.starts.pauses() > 0 { None } else { self.channel.ready_connection() };
+            let connection = match ready {
                 Some(connection) => connection,
                 // The usual call does not come here, so its future does not have to hold this one.
                 None => match Box::pin(self.connection()).await {
@@ -251,7 +260,14 @@ impl<'a> Plan<'a> {
 
     async fn connection(&mut self) -> Result<Arc<SharedConnection>, Status> {
         self.has_waited = true;
-        let connecting = self.channel.connection(self.options.wait_for_ready.unwrap_or(false));
+        let (channel, pauses) = (self.channel, self.starts.pauses());
+        let wait_for_ready = self.options.wait_for_ready.unwrap_or(false);
+        let connecting = async {
+            if pauses > 0 {
+                tokio::time::sleep(backoff::wait(pauses)).await;
+            }
+            channel.connection(wait_for_ready).await
+        };
         let result = match &self.deadline {
             None => connecting.await,
             Some(deadline) => match tokio::time::timeout_at(deadline.at.into(), connecting).await {

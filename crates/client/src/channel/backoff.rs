@@ -13,8 +13,13 @@ const MAX: Duration = Duration::from_mins(2);
 /// The wait is spread by this share both ways, so that the clients of a restarted server do not return together.
 const JITTER: f64 = 0.2;
 
+/// The wait after `failures` failures in a row (at least 1), spread.
+pub(crate) fn wait(failures: u32) -> Duration {
+    delay(failures, random())
+}
+
 /// The wait after `failures` failures in a row (at least 1). `random` picks a point of the spread.
-pub(super) fn delay(failures: u32, random: u64) -> Duration {
+fn delay(failures: u32, random: u64) -> Duration {
     // 11 steps reach the maximum; more would only overflow the power.
     let steps = failures.saturating_sub(1).min(16) as i32;
     let base = (INITIAL.as_secs_f64() * MULTIPLIER.powi(steps)).min(MAX.as_secs_f64());

@@ -42,6 +42,10 @@ use crate::error;
 /// connect timeout ends it too.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Connections that go away before a call can be put on them, until the call that waits for one is told, or pauses
+/// before each more.
+const MAX_MISSED: u32 = 5;
+
 /// What a channel was built with.
 #[derive(Debug)]
 pub(super) struct Config {
@@ -127,13 +131,24 @@ impl Subchannel {
         self: &Arc<Self>,
         wait_for_ready: bool,
     ) -> Result<Arc<SharedConnection>, (Error, Duration)> {
+        // Connections that came about and were gone before this call could look.
+        let mut missed = 0_u32;
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             // From here on no change is missed.
             changed.as_mut().enable();
             match self.look(wait_for_ready)? {
                 Look::Ready(connection) => return Ok(connection),
-                Look::Wait(None) => changed.await,
+                Look::Wait(None) => {
+                    changed.await;
+                    missed = missed.saturating_add(u32::from(self.is_gone()));
+                    // Without a pause this is a storm of connections (wire-rules 96).
+                    match missed.checked_sub(MAX_MISSED) {
+                        None | Some(0) => {}
+                        Some(pauses) if wait_for_ready => tokio::time::sleep(backoff::wait(pauses)).await,
+                        Some(_) => return Err((error::keeps_closing(&self.config.target), Duration::ZERO)),
+                    }
+                }
                 Look::Wait(Some(until)) => {
                     let _either = tokio::time::timeout_at(until.into(), changed).await;
                 }
@@ -147,6 +162,15 @@ impl Subchannel {
             State::TransientFailure { error, .. } => Some(error.clone()),
             State::Connecting { before, .. } => before.clone(),
             State::Idle | State::Ready(_) => None,
+        }
+    }
+
+    /// Whether a connection has come and gone.
+    fn is_gone(&self) -> bool {
+        match &*self.lock() {
+            State::Idle => true,
+            State::Ready(connection) => !connection.accepts_calls(),
+            State::Connecting { .. } | State::TransientFailure { .. } => false,
         }
     }
 
@@ -196,7 +220,7 @@ impl Subchannel {
     }
 
     fn on_failed(&self, error: Error, failures: u32) {
-        let wait = backoff::delay(failures, backoff::random());
+        let wait = backoff::wait(failures);
         let until = now() + wait;
         self.set(State::TransientFailure { error, until, failures });
     }

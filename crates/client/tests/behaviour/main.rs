@@ -17,6 +17,7 @@ mod life;
 mod moments;
 mod observe_messages;
 mod options;
+mod readiness;
 mod repeated_heads;
 mod reports;
 mod retries;

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 
 use rustls::{AlertDescription, CertificateError, PeerIncompatible};
 
@@ -254,8 +255,12 @@ fn of_certificate(error: &CertificateError) -> HandshakeErrorKind {
     }
 }
 
-/// The verifier writes `DnsName("example.org")`; people want the name.
+/// The verifier writes `DnsName("example.org")` and `IpAddress(0::1)`; people want the name.
 fn readable(name: &str) -> String {
+    let address = name.strip_prefix("IpAddress(").and_then(|rest| rest.strip_suffix(')'));
+    if let Some(address) = address {
+        return address.parse().map_or_else(|_| address.to_owned(), |address: IpAddr| address.to_string());
+    }
     name.split('"').nth(1).unwrap_or(name).to_owned()
 }
 
