@@ -70,8 +70,9 @@ impl Measured {
 pub(crate) async fn run(client: pb::BenchClient, args: Args, phase: Arc<Phase>) -> Measured {
     let payload = Bytes::from(vec![0x5a; args.size]);
     let mut measured = Measured::default();
+    // The end of a call is the beginning of the next one.
+    let mut begun = Instant::now();
     while let Some(is_measured) = phase.next_call() {
-        let begun = Instant::now();
         let right = match args.mode {
             Mode::Unary => unary(&client, &payload).await,
             Mode::Stream => stream(&client, &args).await,
@@ -80,9 +81,11 @@ pub(crate) async fn run(client: pb::BenchClient, args: Args, phase: Arc<Phase>) 
         if !matches!(right, Ok(true)) {
             measured.errors += 1;
         }
+        let ended = Instant::now();
         if is_measured {
-            measured.latencies.push(begun.elapsed().as_nanos().min(u128::from(u32::MAX)) as u32);
+            measured.latencies.push((ended - begun).as_nanos().min(u128::from(u32::MAX)) as u32);
         }
+        begun = ended;
     }
     measured
 }

@@ -42,6 +42,8 @@ pub(crate) enum NewSink {
 /// Where the response of a call goes.
 #[derive(Debug)]
 pub(super) enum Sink {
+    /// Nowhere: there is no call.
+    Vacant,
     /// To a future that waits for all of it.
     Single(SingleSink),
     /// To a reader that takes message by message.
@@ -158,6 +160,7 @@ impl Sink {
     #[inline]
     pub(super) fn reader(&mut self) -> response::Sink<'_> {
         match self {
+            Self::Vacant => response::Sink::Nobody,
             Self::Single(single) => response::Sink::Single { body: &mut single.body, head: &mut single.head },
             Self::Stream(stream) => response::Sink::Stream(&stream.inbox),
         }

@@ -5,6 +5,8 @@
 
 use peregrine_http2::StreamKey;
 
+use super::call::{Call, Sink};
+
 /// Names a call of one connection. Stale ids find nothing.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct CallId {
@@ -20,39 +22,35 @@ impl CallId {
 }
 
 /// Calls by id and by stream.
-#[derive(Debug)]
-pub(super) struct Calls<T> {
-    slots: Vec<Slot<T>>,
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    slots: Vec<Slot>,
     /// Indices of vacant slots.
     vacant: Vec<u32>,
     /// By [`StreamKey::index`]: the stream that uses the index, and its call.
     streams: Vec<Option<(StreamKey, CallId)>>,
 }
 
+/// A place for a call, used again in place. It is vacant while its call's sink is.
 #[derive(Debug)]
-struct Slot<T> {
+struct Slot {
     generation: u32,
-    call: Option<T>,
+    call: Call,
 }
 
-impl<T> Default for Calls<T> {
-    fn default() -> Self {
-        Self { slots: Vec::new(), vacant: Vec::new(), streams: Vec::new() }
-    }
-}
-
-impl<T> Calls<T> {
-    /// Adds the call of a new stream.
+impl Calls {
+    /// Adds a call, whose stream is new.
     #[inline]
-    pub(super) fn insert(&mut self, stream: StreamKey, call: T) -> CallId {
+    pub(super) fn insert(&mut self, call: Call) -> CallId {
+        let stream = call.stream;
         let id = if let Some(index) = self.vacant.pop() {
             let slot = &mut self.slots[index as usize];
-            slot.call = Some(call);
+            slot.call = call;
             CallId { index, generation: slot.generation }
         } else {
             // Bounded by the streams of one connection, below 2^31.
             let index = self.slots.len() as u32;
-            self.slots.push(Slot { generation: 0, call: Some(call) });
+            self.slots.push(Slot { generation: 0, call });
             CallId { index, generation: 0 }
         };
         let index = stream.index();
@@ -74,7 +72,7 @@ impl<T> Calls<T> {
 
     /// As [`of_stream`](Self::of_stream), with the call itself.
     #[inline]
-    pub(super) fn of_stream_mut(&mut self, stream: StreamKey) -> Option<(CallId, &mut T)> {
+    pub(super) fn of_stream_mut(&mut self, stream: StreamKey) -> Option<(CallId, &mut Call)> {
         let id = self.of_stream(stream)?;
         Some((id, self.get_mut(id)?))
     }
@@ -87,28 +85,30 @@ impl<T> Calls<T> {
         }
     }
 
+    /// The call with this id, unless it was removed.
     #[inline]
-    pub(super) fn get(&self, id: CallId) -> Option<&T> {
+    pub(super) fn get(&self, id: CallId) -> Option<&Call> {
         let slot = self.slots.get(id.index as usize)?;
-        if slot.generation == id.generation { slot.call.as_ref() } else { None }
+        (slot.generation == id.generation).then_some(&slot.call)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, id: CallId) -> Option<&mut T> {
+    pub(super) fn get_mut(&mut self, id: CallId) -> Option<&mut Call> {
         let slot = self.slots.get_mut(id.index as usize)?;
-        if slot.generation == id.generation { slot.call.as_mut() } else { None }
+        (slot.generation == id.generation).then_some(&mut slot.call)
     }
 
+    /// Takes a call out: what is worth keeping of it is its sink.
     #[inline]
-    pub(super) fn remove(&mut self, id: CallId) -> Option<T> {
+    pub(super) fn remove(&mut self, id: CallId) -> Option<Sink> {
         let slot = self.slots.get_mut(id.index as usize)?;
         if slot.generation != id.generation {
             return None;
         }
-        let call = slot.call.take()?;
+        // A vacant slot has a generation that no id has had yet.
         slot.generation = slot.generation.wrapping_add(1);
         self.vacant.push(id.index);
-        Some(call)
+        Some(std::mem::replace(&mut slot.call.sink, Sink::Vacant))
     }
 
     /// The calls whose streams have not been detached.

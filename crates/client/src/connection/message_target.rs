@@ -114,24 +114,34 @@ impl<'c> MessageTarget<'c> {
     #[inline]
     pub(super) fn finish(
         mut self,
-        encoded: Result<(), EncodeError>,
+        mut encoded: Result<(), EncodeError>,
     ) -> Result<(StreamKey, Option<Written>), WriteError> {
-        let encoded = match (self.staged.take(), self.packing, encoded) {
-            (Some(staged), Some(packing), Ok(())) => self.write_packed(staged, packing),
-            (_, _, encoded) => encoded,
-        };
-        match (self.refusal, encoded, self.write) {
-            (Some(refusal), _, _) => Err(refusal.into()),
-            (None, Err(error), _) => Err(WriteError::Failed(not_encoded(error))),
-            (None, Ok(()), Some(write)) => {
+        if let Some(staged) = self.staged.take()
+            && encoded.is_ok()
+        {
+            encoded = self.write_packed(staged);
+        }
+        match self.write {
+            Some(write) if encoded.is_ok() => {
                 let stream = write.stream();
                 write.commit().map_err(Refusal::Stream)?;
                 Ok((stream, Some(self.written)))
             }
-            (None, Ok(()), None) if self.may_be_none => {
-                self.stream.map(|stream| (stream, None)).ok_or_else(no_message)
-            }
-            (None, Ok(()), None) => Err(no_message()),
+            Some(_) | None => self.nothing_written(encoded),
+        }
+    }
+
+    /// What there is to say if there is nothing to commit.
+    #[cold]
+    fn nothing_written(
+        self,
+        encoded: Result<(), EncodeError>,
+    ) -> Result<(StreamKey, Option<Written>), WriteError> {
+        match (self.refusal, encoded, self.stream) {
+            (Some(refusal), _, _) => Err(refusal.into()),
+            (None, Err(error), _) => Err(WriteError::Failed(not_encoded(error))),
+            (None, Ok(()), Some(stream)) if self.may_be_none => Ok((stream, None)),
+            (None, Ok(()), _) => Err(no_message()),
         }
     }
 }
@@ -154,7 +164,8 @@ fn not_encoded(error: EncodeError) -> Status {
 impl<'c> MessageTarget<'c> {
     /// Compresses what the codec wrote, and sends it.
     #[cold]
-    fn write_packed(&mut self, staged: Staged, packing: Packing<'_>) -> Result<(), EncodeError> {
+    fn write_packed(&mut self, staged: Staged) -> Result<(), EncodeError> {
+        let Some(packing) = self.packing else { return Ok(()) };
         let packed = staged.pack(packing)?;
         self.written = packed.written();
         let (bytes, links) = self.room(packed.wire_len())?.buffers();

@@ -212,11 +212,11 @@ impl SharedConnection {
     pub(crate) fn cancel(&self, id: CallId) {
         let mut state = self.lock();
         let mut effects = Effects::default();
-        let call = state.cancel(id, &mut effects);
+        let sink = state.cancel(id, &mut effects);
         wake_driver(state);
         effects.run();
         // What the call held, a message of the user among it, is dropped outside of the lock.
-        drop(call);
+        drop(sink);
     }
 
     /// Ends a call from this side with a status of our own.

@@ -46,6 +46,8 @@ pub(super) struct Page {
 /// Where the messages of a response go.
 #[derive(Debug)]
 pub(super) enum Sink<'a> {
+    /// Nowhere.
+    Nobody,
     /// One message for a caller that waits for the whole response.
     Single { body: &'a mut UnaryBody, head: &'a mut Option<Arc<Head>> },
     /// Messages one by one.
@@ -150,11 +152,13 @@ impl Stage {
             && encoding != Encoding::Identity
         {
             match sink {
+                Sink::Nobody => {}
                 Sink::Single { body, .. } => body.set_encoding(encoding),
                 Sink::Stream(inbox) => inbox.set_encoding(encoding),
             }
         }
         match sink {
+            Sink::Nobody => {}
             Sink::Single { head: place, .. } => {
                 **place = facts.has_metadata().then(|| Arc::clone(head));
             }
@@ -184,6 +188,7 @@ impl Stage {
             }
             Self::Body => {
                 let credit = match sink {
+                    Sink::Nobody => data.len(),
                     Sink::Single { body, .. } => {
                         if let Err(status) = body.push(data) {
                             return (fail(too_large_hint(status), ErrorCode::CANCEL), 0);

@@ -38,7 +38,7 @@ pub(super) struct State {
     pub(super) writes: u64,
     /// The peer's first SETTINGS have come.
     pub(super) is_ready: bool,
-    calls: Calls<Call>,
+    calls: Calls,
     deadlines: Deadlines,
     /// Bodies of finished calls, with their storage.
     #[expect(clippy::vec_box, reason = "a body is handed to and fro in its box, which is one word")]
@@ -129,6 +129,7 @@ impl State {
         }
     }
 
+    #[inline]
     fn add_call(&mut self, stream: StreamKey, call: &NewCall<'_>, sink: NewSink, waker: &Waker) -> CallId {
         let record = Call {
             stream,
@@ -139,7 +140,7 @@ impl State {
             pump: None,
             sink: self.make_sink(sink, waker),
         };
-        let id = self.calls.insert(stream, record);
+        let id = self.calls.insert(record);
         if let Some(deadline) = &call.deadline {
             let calls = &self.calls;
             self.deadlines.push(deadline.at, id, calls.len(), |id| is_live(calls, id));
@@ -147,6 +148,7 @@ impl State {
         id
     }
 
+    #[inline]
     fn make_sink(&mut self, sink: NewSink, waker: &Waker) -> Sink {
         match sink {
             NewSink::Single { max_response } => {
@@ -159,6 +161,7 @@ impl State {
         }
     }
 
+    #[inline]
     pub(super) fn poll_reply(&mut self, id: CallId, waker: &Waker) -> Poll<Reply> {
         if let Some(Call { sink: Sink::Single(single), .. }) = self.calls.get_mut(id)
             && single.result.is_none()
@@ -169,19 +172,14 @@ impl State {
             }
             return Poll::Pending;
         }
-        let single = match self.calls.remove(id) {
-            Some(Call { sink: Sink::Single(single), .. }) => Some(single),
-            _ => None,
+        let Some(Sink::Single(SingleSink { result: Some(result), head, body, .. })) = self.calls.remove(id)
+        else {
+            let status = Status::internal("the reply of a call was asked for twice");
+            return Poll::Ready(Reply::Failed(CallFailure { status, fate: Fate::Unknown }));
         };
-        Poll::Ready(match single {
-            Some(SingleSink { result: Some(Ok(trailers)), head, body, .. }) => {
-                Reply::Received { head, body, trailers }
-            }
-            Some(SingleSink { result: Some(Err(failure)), head, .. }) => Reply::Failed(failure.after(head)),
-            Some(SingleSink { result: None, .. }) | None => {
-                let status = Status::internal("the reply of a call was asked for twice");
-                Reply::Failed(CallFailure { status, fate: Fate::Unknown })
-            }
+        Poll::Ready(match result {
+            Ok(trailers) => Reply::Received { head, body, trailers },
+            Err(failure) => Reply::Failed(failure.after(head)),
         })
     }
 
@@ -194,15 +192,14 @@ impl State {
         }
     }
 
-    pub(super) fn cancel(&mut self, id: CallId, effects: &mut Effects) -> Option<Call> {
-        let mut call = self.calls.remove(id)?;
-        if self.calls.of_stream(call.stream) == Some(id) {
-            self.calls.detach(call.stream);
-            self.engine.reset(call.stream, ErrorCode::CANCEL);
+    pub(super) fn cancel(&mut self, id: CallId, effects: &mut Effects) -> Option<Sink> {
+        if let Some(stream) = self.live_stream(id) {
+            self.calls.detach(stream);
+            self.engine.reset(stream, ErrorCode::CANCEL);
             effects.wake(self.queue.call_next());
         }
-        effects.wake(call.pump.take());
-        Some(call)
+        effects.wake(self.calls.get_mut(id)?.pump.take());
+        self.calls.remove(id)
     }
 
     /// True if the peer was given window.
@@ -371,6 +368,7 @@ impl State {
     }
 
     /// Ends a call whose stream is `stream` still.
+    #[inline]
     fn end_live(&mut self, id: CallId, stream: StreamKey, end: End, effects: &mut Effects) {
         if self.engine.is_open(stream) {
             // wire-rules 63: after early trailers this says NO_ERROR and stops the request.
@@ -380,6 +378,7 @@ impl State {
         effects.wake(self.queue.call_next());
     }
 
+    #[inline]
     fn on_head(&mut self, stream: StreamKey, head: &Arc<Head>, end_stream: bool, effects: &mut Effects) {
         let facts = ResponseHead::of(head);
         if let Some(accepts) = facts.accepts {
@@ -396,6 +395,7 @@ impl State {
         }
     }
 
+    #[inline]
     fn on_data(&mut self, stream: StreamKey, data: &[u8], end_stream: bool, effects: &mut Effects) {
         let Some((id, call)) = self.calls.of_stream_mut(stream) else { return };
         let (step, credit) = call.stage.on_data(data, end_stream, &mut call.sink.reader());
@@ -407,6 +407,7 @@ impl State {
         }
     }
 
+    #[inline]
     fn on_trailers(&mut self, stream: StreamKey, head: &Arc<Head>, effects: &mut Effects) {
         let Some((id, call)) = self.calls.of_stream_mut(stream) else { return };
         let end = call.stage.on_trailers(head);
@@ -462,8 +463,9 @@ impl State {
         })
     }
 
-    /// Hands the end of a call to whoever waits for it.
-    fn settle(&mut self, id: CallId, mut end: End, effects: &mut Effects) {
+    /// The end of a call that failed, as its caller sees it.
+    #[cold]
+    fn explain_end(&self, id: CallId, mut end: End) -> End {
         if let Some(code) = end.http_status.and_then(|status| self.http_codes.exception(status)) {
             end = end.with_code(code);
         }
@@ -472,6 +474,15 @@ impl State {
                 Some(facts) => explained(status, facts),
                 None => status,
             });
+        }
+        end
+    }
+
+    /// Hands the end of a call to whoever waits for it.
+    #[inline]
+    fn settle(&mut self, id: CallId, mut end: End, effects: &mut Effects) {
+        if end.result.is_err() {
+            end = self.explain_end(id, end);
         }
         let Some(call) = self.calls.get_mut(id) else { return };
         let stream = call.stream;
@@ -484,7 +495,7 @@ impl State {
             return;
         }
         self.calls.detach(stream);
-        if let Some(Call { sink: Sink::Stream(sink), .. }) = self.calls.remove(id) {
+        if let Some(Sink::Stream(sink)) = self.calls.remove(id) {
             settle_stream(sink, end, effects);
         }
     }
@@ -530,6 +541,6 @@ fn settle_stream(sink: StreamSink, end: End, effects: &mut Effects) {
 }
 
 /// Whether a call has not ended yet.
-fn is_live(calls: &Calls<Call>, id: CallId) -> bool {
+fn is_live(calls: &Calls, id: CallId) -> bool {
     calls.get(id).is_some_and(|call| calls.of_stream(call.stream) == Some(id))
 }

@@ -33,6 +33,7 @@ impl Deframer {
     }
 
     /// Appends received bytes.
+    #[inline]
     pub fn push(&mut self, data: &[u8]) {
         if self.head == self.bytes.len() {
             self.bytes.clear();
@@ -99,6 +100,7 @@ impl Deframer {
     }
 
     /// Bytes that belong to no message handed out.
+    #[inline]
     pub fn unread(&self) -> &[u8] {
         &self.bytes[self.head..]
     }
@@ -163,7 +165,7 @@ impl Deframer {
 /// From this size in bytes on, a message alone in its buffer is handed out with
 /// the buffer, so that `bytes` fields can share it. Smaller ones are decoded in
 /// place and the buffer is used again.
-const SHARE_THRESHOLD: usize = 16 * 1024;
+pub(crate) const SHARE_THRESHOLD: usize = 16 * 1024;
 
 /// Buffer of an idle stream that is kept for its next message, in bytes.
 const RETAINED: usize = 4 * 1024;

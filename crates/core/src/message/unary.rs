@@ -9,6 +9,7 @@
 
 use crate::codec::Payload;
 use crate::compression::inflate;
+use crate::message::deframer::SHARE_THRESHOLD;
 use crate::message::{Deframer, Encoding, PREFIX_LEN, Prefix, parse_prefix};
 use crate::status::Status;
 
@@ -102,6 +103,7 @@ impl UnaryBody {
     /// As soon as the body is known to be wrong, for example at the prefix of a
     /// message over the limit (wire-rules 42); the same again for any later
     /// call.
+    #[inline]
     pub fn push(&mut self, data: &[u8]) -> Result<(), Status> {
         if self.fault.is_none() {
             self.deframer.push(data);
@@ -134,9 +136,12 @@ impl UnaryBody {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        single_frame(self.deframer.unread(), self.encoding, self.max)?;
-        // Whole and alone, so it is there.
-        self.deframer.next_message()?.ok_or_else(truncated)
+        let (prefix, message) = single_frame(self.deframer.unread(), self.encoding, self.max)?;
+        if prefix.compressed || message.len() >= SHARE_THRESHOLD {
+            // Whole and alone, so it is there.
+            return self.deframer.next_message()?.ok_or_else(truncated);
+        }
+        Ok(Payload::Borrowed(&self.deframer.unread()[PREFIX_LEN..]))
     }
 
     /// What can be said before the end: a bad prefix, or a second message.
