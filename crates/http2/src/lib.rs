@@ -53,7 +53,7 @@ pub use self::{
     budget::WindowBudget,
     connection::{
         AdaptiveWindows, Config, Connection, Counters, DataWrite, Event, Initiator, Keepalive, PingPolicy,
-        Progress, Role,
+        Progress, RequestWrite, Role, WholeResponse,
     },
     error::{Blame, ConnectionError, OpenError, StreamError},
     error_code::ErrorCode,

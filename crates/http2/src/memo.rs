@@ -84,6 +84,17 @@ impl Memo {
         }
     }
 
+    /// The head that the last block of its kind decoded to, if `block` is the same.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "a place for each kind")]
+    pub(crate) fn latest(&self, kind: BlockKind, block: &[u8], generation: u64) -> Option<&Arc<Head>> {
+        if self.generation != generation {
+            return None;
+        }
+        let entry = self.entries.get(self.last[kind as usize])?;
+        entry.is(kind, block).then_some(&entry.head)
+    }
+
     /// The head that `block` decodes to while the decoder's table is at `generation`.
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "a place for each kind")]

@@ -140,6 +140,11 @@ impl Output {
         (self.bytes.len(), self.links.len())
     }
 
+    /// Octets of the links from the one at `index` on.
+    pub(crate) fn linked_from(&self, index: usize) -> usize {
+        self.links.iter().skip(index).map(|(_, link)| link.len()).sum()
+    }
+
     /// Drops what was appended since [`mark`](Self::mark) and never counted.
     pub(crate) fn roll_back(&mut self, (bytes, links): (usize, usize)) {
         self.bytes.truncate(bytes);

@@ -10,7 +10,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use peregrine_core::codec::EncodeError;
 use peregrine_core::message::Encoding;
 use peregrine_core::{Codec, Format, MethodDescriptor, Request, Response, Status};
 
@@ -19,9 +18,7 @@ use super::plan::{Earlier, deadline, timeout_text};
 use super::single::{self, PendingReply, decode};
 use crate::call_error::{CallFacts, explained};
 use crate::channel::Channel;
-use crate::connection::{
-    CallDeadline, MessageTarget, NewCall, NewSink, Outgoing, Reply, RequestHead, StartError,
-};
+use crate::connection::{CallDeadline, NewCall, Reply, RequestHead, StartError, WholeRequest};
 
 /// A unary call.
 pub(super) struct UnaryCall<'a, C, A, B> {
@@ -93,12 +90,9 @@ where
             attempt: 1,
             report: None,
         };
-        let mut outgoing = Whole::<C, A> {
-            message: request.get_ref(),
-            max_response: options.max_response_size.or(defaults.max_response_size).unwrap_or(usize::MAX),
-            codec: PhantomData,
-        };
-        match connection.start_now(cx.waker(), &call, &mut outgoing)? {
+        let max_response = options.max_response_size.or(defaults.max_response_size).unwrap_or(usize::MAX);
+        let mut whole = WholeRequest::<C, A>::new(request.get_ref(), max_response);
+        match connection.start_now(cx.waker(), &call, &mut whole)? {
             Ok(id) => {
                 self.pending = Some(PendingReply::polled_next_time(connection, id));
                 Some(Ok(()))
@@ -163,25 +157,6 @@ where
                 Poll::Ready(Err(failure.status))
             }
         }
-    }
-}
-
-/// The request, all of it.
-struct Whole<'a, C, A> {
-    message: &'a A,
-    max_response: usize,
-    codec: PhantomData<fn() -> C>,
-}
-
-impl<C: Codec<A>, A> Outgoing for Whole<'_, C, A> {
-    #[inline]
-    fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
-        C::encode(self.message, target)
-    }
-
-    #[inline]
-    fn sink(&mut self) -> NewSink {
-        NewSink::Single { max_response: self.max_response }
     }
 }
 

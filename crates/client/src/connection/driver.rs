@@ -201,6 +201,14 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Driver<IO> {
         let input = self.read.filled();
         let mut parsed = 0;
         let result = loop {
+            match state.take_whole(&input[parsed..], now, &mut self.effects) {
+                Ok(0) => {}
+                Ok(len) => {
+                    parsed += len;
+                    continue;
+                }
+                Err(error) => break Err(Closed::Protocol(error)),
+            }
             match state.engine.handle_input(&input[parsed..], now) {
                 Ok(progress) if progress.consumed == 0 => break Ok(state.is_ready),
                 Ok(progress) => {

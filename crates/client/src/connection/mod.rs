@@ -19,6 +19,7 @@
 //! | `response` | the states of a response |
 //! | `state` | what the mutex guards, and what events do to it |
 //! | `stream_queue` | calls waiting for the peer's stream limit |
+//! | `whole` | requests and responses in one piece |
 
 mod call;
 mod calls;
@@ -34,6 +35,7 @@ mod response;
 mod response_head;
 mod state;
 mod stream_queue;
+mod whole;
 
 use std::cell::Cell;
 use std::fmt;
@@ -44,7 +46,7 @@ use std::time::Instant;
 
 use peregrine_core::codec::EncodeError;
 use peregrine_core::compression::{Packer, Packing, Written};
-use peregrine_core::{PeerAddr, Status};
+use peregrine_core::{Codec, PeerAddr, Status};
 use peregrine_http2::{Config, Connection, ErrorCode, Role};
 use tokio::runtime::Handle;
 
@@ -61,6 +63,7 @@ pub(crate) use self::response::{Fate, too_large_hint};
 pub(crate) use self::response_head::metadata;
 use self::state::State;
 use self::stream_queue::Ticket;
+pub(crate) use self::whole::WholeRequest;
 use crate::call_error::{CallFacts, explained};
 use crate::channel::keepalive::KeepaliveTime;
 use crate::channel::packers::Packers;
@@ -178,19 +181,23 @@ impl SharedConnection {
     /// # Errors
     /// As for [`Opener::poll_start`].
     #[inline]
-    pub(crate) fn start_now(
+    pub(crate) fn start_now<C: Codec<A>, A>(
         &self,
         waker: &Waker,
         call: &NewCall<'_>,
-        outgoing: &mut impl Outgoing,
+        request: &mut WholeRequest<'_, C, A>,
     ) -> Option<Result<CallId, StartError>> {
         let mut driver = WokenAtEnd::default();
         let mut state = self.lock();
-        if !self.accepts_calls() || !state.queue.is_empty() || !state.engine.can_open() {
+        if !self.accepts_calls() || !state.queue.is_empty() {
             return None;
         }
         driver.0 = state.driver.take();
-        let started = state.start(call, outgoing, waker);
+        let started = match state.start_whole(call, request, waker) {
+            Some(id) => Ok(id),
+            None if state.engine.can_open() => state.start(call, request, waker),
+            None => return None,
+        };
         drop(state);
         Some(started)
     }

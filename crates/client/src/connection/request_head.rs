@@ -34,6 +34,20 @@ pub(crate) struct Timeout {
 }
 
 impl RequestHead<'_> {
+    /// Where this head is kept encoded, unless it is this call's alone.
+    #[inline]
+    pub(super) fn recurring_block<'b>(&self, blocks: &'b mut HeadBlocks) -> Option<&'b mut CachedBlock> {
+        let recurs = self.metadata.is_empty() && self.timeout.is_none_or(|timeout| timeout.recurs);
+        recurs.then(|| {
+            blocks.block(&Key {
+                path: self.path,
+                timeout: self.timeout.map(|timeout| timeout.text),
+                format: self.format,
+                encoding: self.encoding,
+            })
+        })
+    }
+
     /// Opens a stream with this head. The block comes from `blocks` unless it is this call's alone.
     ///
     /// # Errors
@@ -43,13 +57,7 @@ impl RequestHead<'_> {
         engine: &mut Connection,
         blocks: &mut HeadBlocks,
     ) -> Result<StreamKey, OpenError> {
-        if self.metadata.is_empty() && self.timeout.is_none_or(|timeout| timeout.recurs) {
-            let block = blocks.block(&Key {
-                path: self.path,
-                timeout: self.timeout.map(|timeout| timeout.text),
-                format: self.format,
-                encoding: self.encoding,
-            });
+        if let Some(block) = self.recurring_block(blocks) {
             return engine.open_cached(block, || self.fixed_fields(), false);
         }
         let metadata = self.metadata.wire_fields(blocks.scratch()).map(|field| Field {

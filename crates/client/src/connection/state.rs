@@ -38,7 +38,7 @@ pub(super) struct State {
     pub(super) writes: u64,
     /// The peer's first SETTINGS have come.
     pub(super) is_ready: bool,
-    calls: Calls,
+    pub(super) calls: Calls,
     deadlines: Deadlines,
     /// Bodies of finished calls, with their storage.
     #[expect(clippy::vec_box, reason = "a body is handed to and fro in its box, which is one word")]
@@ -46,7 +46,7 @@ pub(super) struct State {
     /// What the peer's GOAWAY said.
     go_away: Option<GoAway>,
     /// The peer has begun to answer a call.
-    has_answered: bool,
+    pub(super) has_answered: bool,
     /// The peer as errors name it.
     name: Arc<str>,
     /// Of the whole channel: told when the peer has had too many PINGs.
@@ -54,7 +54,7 @@ pub(super) struct State {
     /// Of the whole channel too.
     http_codes: HttpCodes,
     /// Of the whole channel: told what the peer accepts.
-    packers: Arc<Packers>,
+    pub(super) packers: Arc<Packers>,
 }
 
 /// The peer's last words.
@@ -130,7 +130,13 @@ impl State {
     }
 
     #[inline]
-    fn add_call(&mut self, stream: StreamKey, call: &NewCall<'_>, sink: NewSink, waker: &Waker) -> CallId {
+    pub(super) fn add_call(
+        &mut self,
+        stream: StreamKey,
+        call: &NewCall<'_>,
+        sink: NewSink,
+        waker: &Waker,
+    ) -> CallId {
         let record = Call {
             stream,
             stage: Stage::Head(call.head.format),

@@ -162,7 +162,8 @@ impl Connection {
     }
 
     /// The id of the next stream, if one may be opened.
-    fn check_open(&self) -> Result<StreamId, OpenError> {
+    #[inline]
+    pub(super) fn check_open(&self) -> Result<StreamId, OpenError> {
         if self.role == Role::Server {
             return Err(OpenError::NotAClient);
         }
@@ -291,7 +292,7 @@ impl Connection {
 }
 
 /// Peers whose limit is below this get even cached blocks measured, in octets.
-const SMALL_LIST: u32 = 4096;
+pub(super) const SMALL_LIST: u32 = 4096;
 
 fn is_head<'f>(mut fields: impl Iterator<Item = Field<'f>>) -> bool {
     fields.find(|field| field.name == b":method").is_some_and(|method| method.value == b"HEAD")

@@ -351,7 +351,7 @@ impl Connection {
     /// The largest DATA frame we send: what the peer takes, but not so much that other streams have to wait
     /// for it.
     #[inline]
-    fn max_data_frame(&self) -> usize {
+    pub(super) fn max_data_frame(&self) -> usize {
         (self.peer.max_frame_size as usize).min(FAIR_FRAME)
     }
 }

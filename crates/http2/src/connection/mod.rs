@@ -23,6 +23,7 @@ mod settings;
 mod stall;
 mod timeouts;
 mod watch;
+mod whole;
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -44,6 +45,7 @@ use self::ping_policy::PingWatch;
 use self::settings::{DEFAULT_TABLE_SIZE, DEFAULT_WINDOW_SIZE, PeerSettings};
 use self::timeouts::{Timer, Timers};
 use self::watch::Watch;
+pub use self::whole::{RequestWrite, WholeResponse};
 use crate::budget::Ledger;
 use crate::flow::{RecvWindow, Window};
 use crate::hpack::{Decoder, Encoder};

@@ -128,6 +128,13 @@ impl Encoder {
         }
     }
 
+    /// What [`encode_cached`](Self::encode_cached) would append, if that is nothing but a copy: `cached` is valid, and no
+    /// table size update is due.
+    #[inline]
+    pub(crate) fn recall<'b>(&self, cached: &'b CachedBlock) -> Option<&'b [u8]> {
+        if self.lowest_unannounced.is_some() { None } else { cached.get(self.state()) }
+    }
+
     /// Changes whenever the dynamic table does.
     #[inline]
     pub fn table_generation(&self) -> u64 {

@@ -12,6 +12,7 @@ mod rules;
 mod scripted;
 mod settings;
 mod shutdown;
+mod whole;
 
 use std::sync::Arc;
 
