@@ -131,11 +131,13 @@ impl Output {
     }
 
     /// Both buffers, for a [`DataWrite`](crate::DataWrite) that appends to the frame begun last.
+    #[inline]
     pub(crate) fn buffers(&mut self) -> (&mut Vec<u8>, &mut VecDeque<(usize, Bytes)>) {
         (&mut self.bytes, &mut self.links)
     }
 
     /// Lengths of both buffers, to roll back to.
+    #[inline]
     pub(crate) fn mark(&self) -> (usize, usize) {
         (self.bytes.len(), self.links.len())
     }
@@ -143,6 +145,13 @@ impl Output {
     /// Octets of the links from the one at `index` on.
     pub(crate) fn linked_from(&self, index: usize) -> usize {
         self.links.iter().skip(index).map(|(_, link)| link.len()).sum()
+    }
+
+    /// Counts `linked` octets of links that belong to a frame whose header is complete.
+    #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of what is in memory")]
+    pub(crate) fn note_linked(&mut self, linked: usize) {
+        self.linked += linked;
     }
 
     /// Drops what was appended since [`mark`](Self::mark) and never counted.

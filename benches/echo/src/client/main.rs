@@ -73,17 +73,20 @@ fn run(args: Args) -> Result<String> {
 
 fn report(mut measured: Measured, elapsed: Duration, cpu: Duration) -> String {
     let calls = measured.latencies.len();
-    measured.latencies.sort_unstable();
-    let percentile = |share: f64| {
+    let mut percentile = |share: f64| {
         let index = ((calls as f64 * share) as usize).min(calls.saturating_sub(1));
-        measured.latencies.get(index).map_or(0.0, |nanos| f64::from(*nanos) / 1e3)
+        if calls == 0 {
+            return 0.0;
+        }
+        f64::from(*measured.latencies.select_nth_unstable(index).1) / 1e3
     };
+    let (median, tail) = (percentile(0.5), percentile(0.99));
     format!(
         "rate={:.1} cpu_us={:.3} p50_us={:.1} p99_us={:.1} errs={}",
         calls as f64 / elapsed.as_secs_f64(),
         cpu.as_secs_f64() * 1e6 / calls.max(1) as f64,
-        percentile(0.5),
-        percentile(0.99),
+        median,
+        tail,
         measured.errors
     )
 }

@@ -19,8 +19,11 @@ pub(super) struct Effects {
 }
 
 impl Effects {
+    #[inline]
     pub(super) fn wake(&mut self, waker: Option<Waker>) {
-        self.wakers.extend(waker);
+        if let Some(waker) = waker {
+            self.wakers.push(waker);
+        }
     }
 
     pub(super) fn wake_all(&mut self, wakers: impl Iterator<Item = Waker>) {

@@ -20,6 +20,7 @@ use super::request_head::HeadBlocks;
 use super::response::{End, Fate, Stage, Step};
 use super::response_head::{self, ResponseHead};
 use super::stream_queue::StreamQueue;
+use super::whole::Usual;
 use super::{NewCall, Outgoing, StartError, Writable};
 use crate::call_error::{CallFacts, explained, hinted};
 use crate::channel::keepalive::KeepaliveTime;
@@ -47,6 +48,8 @@ pub(super) struct State {
     go_away: Option<GoAway>,
     /// The peer has begun to answer a call.
     pub(super) has_answered: bool,
+    /// What most responses look like.
+    pub(super) usual: Option<Usual>,
     /// The peer as errors name it.
     name: Arc<str>,
     /// Of the whole channel: told when the peer has had too many PINGs.
@@ -93,6 +96,7 @@ impl State {
             spare: Vec::new(),
             go_away: None,
             has_answered: false,
+            usual: None,
             name,
             keepalive,
             http_codes,

@@ -60,6 +60,9 @@ impl StreamQueue {
     /// Calls the next one up.
     #[inline]
     pub(super) fn call_next(&mut self) -> Option<Waker> {
+        if self.waiting.is_empty() {
+            return None;
+        }
         self.waiting.iter_mut().find_map(|waiting| waiting.waker.take())
     }
 

@@ -4,15 +4,17 @@
 //! those.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
 use peregrine_core::codec::{EncodeError, EncodeTarget};
+use peregrine_core::compression::EncodingSet;
 use peregrine_core::message::{EncodeBuf, Encoding, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
-use peregrine_core::{Code, Codec};
-use peregrine_http2::{CachedBlock, Connection, ConnectionError, RequestWrite, WholeResponse};
+use peregrine_core::{Code, Codec, Format};
+use peregrine_http2::{CachedBlock, Connection, ConnectionError, Head, RequestWrite, WholeResponse};
 
-use super::call::{Call, Sink};
+use super::call::Sink;
 use super::effects::Effects;
 use super::response::Stage;
 use super::response_head::ResponseHead;
@@ -83,14 +85,21 @@ impl State {
         let Some(response) = self.engine.peek_response(input) else { return Ok(0) };
         let WholeResponse { stream, data, len, .. } = response;
         let Some((_, call)) = self.calls.of_stream_mut(stream) else { return Ok(0) };
-        let head = ResponseHead::of(response.head);
-        let trailers = ResponseHead::of(response.trailers);
-        if !call.take_whole(head, trailers, data, effects) {
+        let (Stage::Head(format), Sink::Single(single)) = (&call.stage, &mut call.sink) else { return Ok(0) };
+        if !self.usual.as_ref().is_some_and(|usual| usual.is(&response, *format)) {
+            let Some(usual) = Usual::of(&response, *format) else { return Ok(0) };
+            self.usual = Some(usual);
+        }
+        if let Some(Usual { accepts: Some(accepts), .. }) = &self.usual {
+            self.packers.learn(*accepts);
+        }
+        // A message that breaks a rule breaks it again when it comes the other way.
+        if single.body.push(data).is_err() {
             return Ok(0);
         }
-        if let Some(accepts) = head.accepts {
-            self.packers.learn(accepts);
-        }
+        single.result = Some(Ok(None));
+        effects.wake(single.caller.take());
+        effects.wake(call.pump.take());
         self.has_answered = true;
         self.calls.detach(stream);
         self.engine.accept_response(stream, data.len(), now)?;
@@ -99,31 +108,38 @@ impl State {
     }
 }
 
-impl Call {
-    /// Takes a plain success, if it is one.
-    #[inline]
-    fn take_whole(
-        &mut self,
-        head: &ResponseHead,
-        trailers: &ResponseHead,
-        data: &[u8],
-        effects: &mut Effects,
-    ) -> bool {
-        let (Stage::Head(format), Sink::Single(single)) = (&self.stage, &mut self.sink) else { return false };
+/// Head and trailers of the last plain success: most responses of a connection have the same, and the memo hands out
+/// the same for the same.
+#[derive(Debug)]
+pub(super) struct Usual {
+    head: Arc<Head>,
+    trailers: Arc<Head>,
+    /// What was asked for.
+    format: Format,
+    /// What the head says of encodings.
+    accepts: Option<EncodingSet>,
+}
+
+impl Usual {
+    /// Those of `response`, if it is a plain success in the `format` that was asked for.
+    fn of(response: &WholeResponse<'_, '_>, format: Format) -> Option<Self> {
+        let (head, trailers) = (ResponseHead::of(response.head), ResponseHead::of(response.trailers));
         let is_plain = head.is_grpc
-            && head.format == Some(*format)
+            && head.format == Some(format)
             && head.encoding == Ok(Encoding::Identity)
             && !head.has_metadata()
             && trailers.code == Some(Code::Ok)
             && !trailers.has_metadata();
-        // A message that breaks a rule breaks it again when it comes the other way.
-        if !is_plain || single.body.push(data).is_err() {
-            return false;
-        }
-        single.result = Some(Ok(None));
-        effects.wake(single.caller.take());
-        effects.wake(self.pump.take());
-        true
+        let accepts = head.accepts;
+        let (head, trailers) = (Arc::clone(response.head), Arc::clone(response.trailers));
+        is_plain.then_some(Self { head, trailers, format, accepts })
+    }
+
+    #[inline]
+    fn is(&self, response: &WholeResponse<'_, '_>, format: Format) -> bool {
+        Arc::ptr_eq(&self.head, response.head)
+            && Arc::ptr_eq(&self.trailers, response.trailers)
+            && self.format == format
     }
 }
 

@@ -92,6 +92,7 @@ impl Connection {
     /// The connection's window is credited on receipt, whatever becomes of the data: it bounds what is in
     /// flight, the windows of the streams bound what is buffered. So no stream can starve another, and
     /// nothing leaks when frames are ignored.
+    #[inline]
     pub(super) fn on_connection_received(&mut self, len: usize) -> Result<(), ConnectionError> {
         // [9113-6.9.1-3]
         if self.recv_window.on_received(len).is_err() {

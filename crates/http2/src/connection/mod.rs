@@ -164,7 +164,7 @@ impl Connection {
             partial: None,
             encoder: Encoder::new(config.hash_seed),
             ids: StreamIds::new(role, config.first_stream_id),
-            streams: Store::new(config.hash_seed, ledger),
+            streams: Store::new((role == Role::Server).then_some(config.hash_seed), ledger),
             schedule: Schedule::default(),
             send_window: Window::new(DEFAULT_WINDOW_SIZE),
             recv_window: RecvWindow::new(config.connection_window_size.max(DEFAULT_WINDOW_SIZE)),

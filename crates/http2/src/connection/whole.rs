@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::commands::SMALL_LIST;
 use super::{Connection, Phase};
 use crate::error::ConnectionError;
-use crate::frame::{FRAME_HEADER_LEN, Flags, FrameHeader, FrameType, seal_block};
+use crate::frame::{FRAME_HEADER_LEN, Flags, FrameHeader, FrameType};
 use crate::memo::BlockKind;
 use crate::stream::{RecvHalf, SendHalf};
 use crate::{CachedBlock, Head, StreamId, StreamKey};
@@ -26,8 +26,8 @@ pub struct RequestWrite<'c> {
     connection: &'c mut Connection,
     id: StreamId,
     len: usize,
-    /// Where the header of the DATA frame is.
-    header_at: usize,
+    /// Where the data begins; the header of its frame stands before it.
+    start: usize,
     /// Lengths of the output's buffers before the request.
     undo: (usize, usize),
     is_committed: bool,
@@ -47,12 +47,12 @@ impl RequestWrite<'_> {
     pub fn commit(mut self) -> Option<StreamKey> {
         let Connection { output, send_window, peer, .. } = &mut *self.connection;
         let (bytes, links) = output.mark();
-        let plain = bytes.saturating_sub(self.header_at + FRAME_HEADER_LEN);
+        let plain = bytes.saturating_sub(self.start);
         let linked = if links <= self.undo.1 { 0 } else { output.linked_from(self.undo.1) };
         if plain + linked != self.len {
             return None;
         }
-        output.seal_last_data(self.header_at, self.id, self.len, linked);
+        output.note_linked(linked);
         send_window.spend(self.len);
         let stream_window = peer.initial_window_size.saturating_sub(self.len as u32);
         self.is_committed = true;
@@ -91,9 +91,10 @@ impl Connection {
     #[inline]
     pub fn open_whole(&mut self, block: &CachedBlock, len: usize) -> Option<RequestWrite<'_>> {
         let id = self.check_open().ok()?;
-        let block = self.encoder.recall(block)?;
+        let framed = self.encoder.recall(block)?;
+        let block_len = framed.len().checked_sub(2 * FRAME_HEADER_LEN)?;
         let fits = len <= self.max_data_frame()
-            && block.len() <= self.peer.max_frame_size as usize
+            && block_len <= self.peer.max_frame_size as usize
             && self.peer.max_header_list_size.is_none_or(|limit| limit >= SMALL_LIST)
             && len <= self.peer.initial_window_size as usize
             && len <= self.send_window.available()
@@ -104,12 +105,13 @@ impl Connection {
         }
         let undo = self.output.mark();
         let out = self.output.frames();
+        out.extend_from_slice(framed);
+        let frames = out.get_mut(undo.0..)?;
+        let header = |kind, len: usize, flags| FrameHeader { len: len as u32, kind, flags, stream: id };
+        *frames.first_chunk_mut()? = header(FrameType::Headers, block_len, Flags::END_HEADERS).to_bytes();
+        *frames.last_chunk_mut()? = header(FrameType::Data, len, Flags::END_STREAM).to_bytes();
         let start = out.len();
-        out.extend_from_slice(&[0; FRAME_HEADER_LEN]);
-        out.extend_from_slice(block);
-        seal_block(out, start, id, false, self.peer.max_frame_size);
-        let header_at = self.output.reserve_header();
-        Some(RequestWrite { connection: self, id, len, header_at, undo, is_committed: false })
+        Some(RequestWrite { connection: self, id, len, start, undo, is_committed: false })
     }
 
     #[inline]

@@ -2,13 +2,16 @@
 
 use std::fmt;
 
+use crate::frame::FRAME_HEADER_LEN;
+
 /// A field block as it was encoded for one state of one encoder's table.
 ///
 /// Filled and reused by [`Encoder::encode_cached`](super::Encoder::encode_cached) for fields that never change.
 /// It may be used with several connections in turn, but then holds the block of the last one only.
 #[derive(Default)]
 pub struct CachedBlock {
-    bytes: Vec<u8>,
+    /// Room for the header of a frame before and behind the block, so that a request can be copied as a whole.
+    framed: Vec<u8>,
     state: Option<EncoderState>,
 }
 
@@ -23,12 +26,21 @@ impl CachedBlock {
     /// The bytes, if they mean in `state` what they meant when they were kept.
     #[inline]
     pub(super) fn get(&self, state: EncoderState) -> Option<&[u8]> {
-        (self.state == Some(state)).then_some(&self.bytes)
+        self.framed(state)
+            .and_then(|framed| framed.get(FRAME_HEADER_LEN..framed.len().checked_sub(FRAME_HEADER_LEN)?))
+    }
+
+    /// As [`get`](Self::get), with room for the header of a frame on both sides.
+    #[inline]
+    pub(super) fn framed(&self, state: EncoderState) -> Option<&[u8]> {
+        (self.state == Some(state)).then_some(&self.framed)
     }
 
     pub(super) fn keep(&mut self, state: EncoderState, block: &[u8]) {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(block);
+        self.framed.clear();
+        for part in [&[0; FRAME_HEADER_LEN], block, &[0; FRAME_HEADER_LEN]] {
+            self.framed.extend_from_slice(part);
+        }
         self.state = Some(state);
     }
 }
@@ -36,7 +48,7 @@ impl CachedBlock {
 impl fmt::Debug for CachedBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CachedBlock")
-            .field("len", &self.bytes.len())
+            .field("len", &self.framed.len().saturating_sub(2 * FRAME_HEADER_LEN))
             .field("state", &self.state)
             .finish_non_exhaustive()
     }

@@ -128,11 +128,11 @@ impl Encoder {
         }
     }
 
-    /// What [`encode_cached`](Self::encode_cached) would append, if that is nothing but a copy: `cached` is valid, and no
-    /// table size update is due.
+    /// What [`encode_cached`](Self::encode_cached) would append, between room for two frame headers, if that is nothing
+    /// but a copy: `cached` is valid, and no table size update is due.
     #[inline]
     pub(crate) fn recall<'b>(&self, cached: &'b CachedBlock) -> Option<&'b [u8]> {
-        if self.lowest_unannounced.is_some() { None } else { cached.get(self.state()) }
+        if self.lowest_unannounced.is_some() { None } else { cached.framed(self.state()) }
     }
 
     /// Changes whenever the dynamic table does.
