@@ -8,12 +8,14 @@
 //! | `single` | calls with one response: unary and client streaming |
 //! | `streaming` | calls with a stream of responses: server streaming and bidi |
 //! | `bidi_request` | the request stream of a bidi call, through all starts of the call |
+//! | `prepared` | messages that take work before they can be written |
 //! | `pump` | from a source of messages into the connection |
 //! | `replay` | a server-streaming call that is made again |
 
 mod accompanied;
 mod bidi_request;
 mod plan;
+mod prepared;
 mod pump;
 mod quick;
 mod replay;

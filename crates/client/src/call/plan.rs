@@ -18,7 +18,8 @@ use tokio::time::Sleep;
 use crate::call_error::{CallFacts, explained, hinted};
 use crate::channel::{Channel, backoff};
 use crate::connection::{
-    CallDeadline, CallId, Fate, NewCall, Opener, Outgoing, RequestHead, SharedConnection, StartError, Timeout,
+    CallDeadline, CallId, Fate, NewCall, Opener, Outgoing, RequestHead, SharedConnection, StartError,
+    Timeout, not_encoded,
 };
 use crate::error;
 
@@ -228,6 +229,11 @@ impl<'a> Plan<'a> {
                     Err(status) => return Err(self.explain(status, target_name(self.channel))),
                 },
             };
+            if let Err(error) =
+                outgoing.prepare(Packing::of(self.packer.as_deref(), None), self.max_request())
+            {
+                return Err(self.explain(not_encoded(error), Arc::clone(connection.name())));
+            }
             let mut opener = Opener::new(connection);
             match self.open(&mut opener, outgoing).await {
                 Ok(id) => return Ok(Started { connection: opener.into_connection(), id }),
@@ -347,7 +353,6 @@ impl<'a> Plan<'a> {
             head: &head,
             deadline: self.deadline,
             max_request: self.max_request(),
-            packer: self.packer.as_deref(),
             attempt: self.starts.next(),
             report: observer.map(|_| &report),
         };

@@ -20,10 +20,11 @@ use peregrine_core::compression::{Packer, Packing, set_wish, take_wish};
 use peregrine_core::message::PREFIX_LEN;
 use peregrine_core::observe::MessageObserver;
 use peregrine_core::stream::take_flush_request;
-use peregrine_core::{Codec, MethodFormat, Status, format};
+use peregrine_core::{Codec, MethodFormat, Status};
 
 use super::plan::{Plan, Started};
-use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, SharedConnection, Writable};
+use super::prepared;
+use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, SharedConnection, Writable, not_encoded};
 
 /// Messages of one poll, so that a source of tiny ones that is always ready does not keep other tasks from running. The
 /// pause between two polls is no reason to flush.
@@ -230,12 +231,14 @@ impl<C: Codec<A>, A> Pump<C, A> {
 
     fn write(&self, message: &A, wish: Option<bool>, cx: &mut Context<'_>) -> (Writable, usize) {
         let mut len = 0;
-        let transcode = self.format.as_ref().map(|format| &*format.request);
         let packing = Packing::of(self.packer.as_deref(), wish);
-        let written = self.connection.write_message(self.id, self.limit, packing, cx.waker(), |target| {
-            let encoded = format::encode::<C, _, _>(message, transcode, target);
-            len = target.message_len();
-            encoded
+        let ready = prepared::prepare::<C, A>(message, self.format.as_deref(), packing, self.limit);
+        let written = ready.map_err(not_encoded).and_then(|ready| {
+            self.connection.write_message(self.id, self.limit, cx.waker(), |target| {
+                let encoded = prepared::write::<C, A>(message, ready, target);
+                len = target.message_len();
+                encoded
+            })
         });
         let (writable, written) = written.unwrap_or_else(|status| {
             // wire-rules 44, B3

@@ -86,7 +86,6 @@ where
             head: &head,
             deadline: self.deadline,
             max_request: options.max_request_size.or(defaults.max_request_size).unwrap_or(usize::MAX),
-            packer: None,
             attempt: 1,
             report: None,
         };

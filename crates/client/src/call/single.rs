@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
+use peregrine_core::compression::{Packed, Packing};
 use peregrine_core::message::PREFIX_LEN;
 use peregrine_core::metadata::SharedMetadata;
 use peregrine_core::observe::{MessageObserver, MessageSize};
@@ -20,6 +21,7 @@ use peregrine_http2::Head;
 use super::SENDER_CAPACITY;
 use super::accompanied::{self, Way, is_accompanied};
 use super::plan::{Earlier, Plan};
+use super::prepared;
 use super::pump::{Kept, Pump, RequestWatch, StreamedRequest};
 use super::quick::UnaryCall;
 use crate::channel::Channel;
@@ -65,7 +67,7 @@ where
     let (mut plan, message) = Plan::new(channel, method, request, earlier)?;
     let max_response = plan.max_response();
     let format = plan.format().cloned();
-    let mut outgoing = OneMessage::<C, A> { message, max_response, format, codec: PhantomData };
+    let mut outgoing = OneMessage::<C, A> { message, max_response, format, ready: None, codec: PhantomData };
     loop {
         let started = plan.start(&mut outgoing).await?;
         let mut pending = PendingReply::new(started.connection, started.id);
@@ -169,13 +171,19 @@ struct OneMessage<C, A> {
     message: A,
     max_response: usize,
     format: Option<Arc<MethodFormat>>,
+    /// The message as it leaves, if it takes work.
+    ready: Option<Packed>,
     codec: PhantomData<fn() -> C>,
 }
 
 impl<C: Codec<A>, A: Send> Outgoing for OneMessage<C, A> {
+    fn prepare(&mut self, packing: Option<Packing<'_>>, limit: usize) -> Result<(), EncodeError> {
+        self.ready = prepared::prepare::<C, A>(&self.message, self.format.as_deref(), packing, limit)?;
+        Ok(())
+    }
+
     fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
-        let transcode = self.format.as_ref().map(|format| &*format.request);
-        format::encode::<C, _, _>(&self.message, transcode, target)
+        prepared::write::<C, A>(&self.message, self.ready.take(), target)
     }
 
     fn sink(&mut self) -> NewSink {

@@ -9,16 +9,18 @@ use std::task::Poll;
 use futures_core::Stream;
 use peregrine_core::call::{InboxConfig, InboxOwner, SharedInbox};
 use peregrine_core::codec::EncodeError;
+use peregrine_core::compression::{Packed, Packing};
 use peregrine_core::message::Encoding;
 use peregrine_core::stream::pipe;
 use peregrine_core::{
-    Codec, DecodeLimits, MethodDescriptor, MethodFormat, Request, Sender, Status, Streaming, format,
+    Codec, DecodeLimits, MethodDescriptor, MethodFormat, Request, Sender, Status, Streaming,
 };
 
 use super::SENDER_CAPACITY;
 use super::accompanied::{self, Way, is_accompanied};
 use super::bidi_request::{BidiRequest, Verdict};
 use super::plan::{Earlier, Plan, Started};
+use super::prepared;
 use super::pump::{RequestWatch, StreamedRequest};
 use super::replay::ServerStreamingReplay;
 use crate::channel::Channel;
@@ -238,6 +240,8 @@ pub(super) struct OneRequest<C, A> {
     replay: Option<ServerStreamingReplay<C, A>>,
     response: ResponseStream,
     format: Option<Arc<MethodFormat>>,
+    /// The message as it leaves, if it takes work.
+    ready: Option<Packed>,
     codec: PhantomData<fn() -> C>,
 }
 
@@ -248,16 +252,23 @@ impl<C: Codec<A>, A: Send + 'static> OneRequest<C, A> {
             replay: Some(ServerStreamingReplay::new(plan, response.clone())),
             response,
             format: plan.format().cloned(),
+            ready: None,
             codec: PhantomData,
         }
     }
 }
 
 impl<C: Codec<A>, A: Send + 'static> Outgoing for OneRequest<C, A> {
+    fn prepare(&mut self, packing: Option<Packing<'_>>, limit: usize) -> Result<(), EncodeError> {
+        if let Some(message) = &self.message {
+            self.ready = prepared::prepare::<C, A>(message, self.format.as_deref(), packing, limit)?;
+        }
+        Ok(())
+    }
+
     fn write(&mut self, target: &mut MessageTarget<'_>) -> Result<(), EncodeError> {
-        let transcode = self.format.as_ref().map(|format| &*format.request);
         match &self.message {
-            Some(message) => format::encode::<C, _, _>(message, transcode, target),
+            Some(message) => prepared::write::<C, A>(message, self.ready.take(), target),
             None => Err(EncodeError::closed()),
         }
     }

@@ -4,7 +4,7 @@
 //! not before the size of the message is known to be within the limit: a call that fails here sends nothing.
 
 use peregrine_core::codec::{EncodeError, EncodeErrorKind, EncodeTarget};
-use peregrine_core::compression::{Packing, Staged, Written};
+use peregrine_core::compression::{Packed, Written};
 use peregrine_core::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
 use peregrine_core::{Code, Status};
 use peregrine_http2::{Connection, DataWrite, OpenError, StreamError, StreamKey};
@@ -31,9 +31,6 @@ pub(crate) struct MessageTarget<'c> {
     limit: usize,
     /// The message, once the codec has said how long it is.
     written: Written,
-    packing: Option<Packing<'c>>,
-    /// The message, if it is to be compressed.
-    staged: Option<Staged>,
 }
 
 #[derive(Debug)]
@@ -59,23 +56,17 @@ impl<'c> MessageTarget<'c> {
         blocks: &'c mut HeadBlocks,
         head: &'c RequestHead<'c>,
         limit: usize,
-        packing: Option<Packing<'c>>,
     ) -> Self {
-        Self { opening: Some((blocks, head)), ..Self::new(engine, limit, packing) }
+        Self { opening: Some((blocks, head)), ..Self::new(engine, limit) }
     }
 
     /// Writes to a stream that is open.
-    pub(super) fn on_stream(
-        engine: &'c mut Connection,
-        stream: StreamKey,
-        limit: usize,
-        packing: Option<Packing<'c>>,
-    ) -> Self {
-        Self { stream: Some(stream), ..Self::new(engine, limit, packing) }
+    pub(super) fn on_stream(engine: &'c mut Connection, stream: StreamKey, limit: usize) -> Self {
+        Self { stream: Some(stream), ..Self::new(engine, limit) }
     }
 
     #[inline]
-    fn new(engine: &'c mut Connection, limit: usize, packing: Option<Packing<'c>>) -> Self {
+    fn new(engine: &'c mut Connection, limit: usize) -> Self {
         Self {
             engine: Some(engine),
             opening: None,
@@ -85,8 +76,6 @@ impl<'c> MessageTarget<'c> {
             refusal: None,
             limit,
             written: Written::default(),
-            packing,
-            staged: None,
         }
     }
 
@@ -104,6 +93,18 @@ impl<'c> MessageTarget<'c> {
         Ok(())
     }
 
+    /// Writes a message that was made ready before.
+    ///
+    /// # Errors
+    /// The engine refused; [`Self::finish`] tells why.
+    #[cold]
+    pub(crate) fn put(&mut self, packed: Packed) -> Result<(), EncodeError> {
+        self.written = packed.written();
+        let (bytes, links) = self.room(packed.wire_len())?.buffers();
+        packed.write_to(bytes, links);
+        Ok(())
+    }
+
     /// Bytes of the message that the codec has begun.
     pub(crate) fn message_len(&self) -> usize {
         self.written.raw_len
@@ -113,14 +114,9 @@ impl<'c> MessageTarget<'c> {
     /// message, unless that comes later.
     #[inline]
     pub(super) fn finish(
-        mut self,
-        mut encoded: Result<(), EncodeError>,
+        self,
+        encoded: Result<(), EncodeError>,
     ) -> Result<(StreamKey, Option<Written>), WriteError> {
-        if let Some(staged) = self.staged.take()
-            && encoded.is_ok()
-        {
-            encoded = self.write_packed(staged);
-        }
         match self.write {
             Some(write) if encoded.is_ok() => {
                 let stream = write.stream();
@@ -154,7 +150,7 @@ fn no_message() -> WriteError {
 
 /// The status of a message that cannot be sent.
 #[cold]
-fn not_encoded(error: EncodeError) -> Status {
+pub(crate) fn not_encoded(error: EncodeError) -> Status {
     match error.kind() {
         EncodeErrorKind::TooLarge { .. } => hinted(error.into(), "allow more with Request::max_request_size"),
         _ => error.into(),
@@ -162,17 +158,6 @@ fn not_encoded(error: EncodeError) -> Status {
 }
 
 impl<'c> MessageTarget<'c> {
-    /// Compresses what the codec wrote, and sends it.
-    #[cold]
-    fn write_packed(&mut self, staged: Staged) -> Result<(), EncodeError> {
-        let Some(packing) = self.packing else { return Ok(()) };
-        let packed = staged.pack(packing)?;
-        self.written = packed.written();
-        let (bytes, links) = self.room(packed.wire_len())?.buffers();
-        packed.write_to(bytes, links);
-        Ok(())
-    }
-
     /// Makes room for prefix and message; opens the stream if that is still to be done, which the message is all of
     /// then.
     #[inline]
@@ -210,14 +195,6 @@ impl EncodeTarget for MessageTarget<'_> {
             return Err(EncodeError::too_large(len, limit));
         }
         self.written.raw_len = len;
-        if self.staged.is_some() {
-            return Err(EncodeError::codec("the codec asked for room twice"));
-        }
-        if let Some(packing) = self.packing
-            && packing.wants(len)
-        {
-            return Ok(self.staged.insert(Staged::new(len)).buffer());
-        }
         let (bytes, links) = self.room(PREFIX_LEN + len)?.buffers();
         // Bounded by MAX_MESSAGE_LEN above.
         write_prefix(bytes, len as u32);

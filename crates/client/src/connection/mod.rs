@@ -45,7 +45,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use peregrine_core::codec::EncodeError;
-use peregrine_core::compression::{Packer, Packing, Written};
+use peregrine_core::compression::{Packing, Written};
 use peregrine_core::{Codec, PeerAddr, Status};
 use peregrine_http2::{Config, Connection, ErrorCode, Role};
 use tokio::runtime::Handle;
@@ -56,6 +56,7 @@ use self::effects::Effects;
 pub(crate) use self::http_codes::HttpCodes;
 pub(crate) use self::message_target::MessageTarget;
 use self::message_target::WriteError;
+pub(crate) use self::message_target::not_encoded;
 pub(crate) use self::observed::Observed;
 pub(crate) use self::request_head::{RequestHead, Timeout};
 use self::response::End;
@@ -106,18 +107,25 @@ pub(crate) struct NewCall<'a> {
     pub(crate) deadline: Option<CallDeadline>,
     /// Longest request message, in bytes.
     pub(crate) max_request: usize,
-    /// Of the only message, if it is compressed.
-    pub(crate) packer: Option<&'a Packer>,
     /// Starts of the call, this one included.
     pub(crate) attempt: u32,
     /// Where the start leaves what message it wrote, if it wrote one and somebody wants to know.
     pub(crate) report: Option<&'a Cell<Option<Written>>>,
 }
 
-/// The call shape's part in a start. Called under the connection's lock.
+/// The call shape's part in a start. Called under the connection's lock, but for [`prepare`](Self::prepare).
 pub(crate) trait Outgoing {
-    /// Writes the only message, which the request ends with, or opens the stream for messages that come later. May be called again if the call
-    /// is started anew.
+    /// Does what there is to do for the only message before it can be written, without the lock. `limit` is the longest
+    /// message, in bytes. Called before each start.
+    ///
+    /// # Errors
+    /// The message cannot be sent.
+    fn prepare(&mut self, _packing: Option<Packing<'_>>, _limit: usize) -> Result<(), EncodeError> {
+        Ok(())
+    }
+
+    /// Writes the only message, which the request ends with, or opens the stream for messages that come later. May be
+    /// called again if the call is started anew.
     ///
     /// # Errors
     /// The codec's, or the target's.
@@ -261,14 +269,13 @@ impl SharedConnection {
         &self,
         id: CallId,
         limit: usize,
-        packing: Option<Packing<'_>>,
         waker: &Waker,
         encode: impl FnOnce(&mut MessageTarget<'_>) -> Result<(), EncodeError>,
     ) -> Result<(Writable, Option<Written>), Status> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let Some(stream) = state.live_stream(id) else { return Ok((Writable::Never, None)) };
-        let mut target = MessageTarget::on_stream(&mut state.engine, stream, limit, packing);
+        let mut target = MessageTarget::on_stream(&mut state.engine, stream, limit);
         let encoded = encode(&mut target);
         let written = match target.finish(encoded) {
             Ok((_stream, written)) => written,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-use peregrine_core::compression::Packing;
 use peregrine_core::message::Encoding;
 use peregrine_core::metadata::SharedMetadata;
 use peregrine_core::{Error, Status};
@@ -117,9 +116,8 @@ impl State {
         outgoing: &mut impl Outgoing,
         waker: &Waker,
     ) -> Result<CallId, StartError> {
-        let packing = Packing::of(call.packer, None);
         let (engine, blocks) = (&mut self.engine, &mut self.blocks);
-        let mut target = MessageTarget::opening(engine, blocks, call.head, call.max_request, packing);
+        let mut target = MessageTarget::opening(engine, blocks, call.head, call.max_request);
         let encoded = outgoing.write(&mut target);
         match target.finish(encoded) {
             Ok((stream, written)) => {

@@ -57,9 +57,6 @@ impl State {
         request: &WholeRequest<'_, C, A>,
         waker: &Waker,
     ) -> Option<CallId> {
-        if call.packer.is_some() {
-            return None;
-        }
         let stream = {
             let block = call.head.recurring_block(&mut self.blocks)?;
             let engine = Some(&mut self.engine);

@@ -36,6 +36,8 @@ pub struct Packed {
     raw_len: usize,
     /// Length once compressed; `None` if it leaves as it is.
     shorter_len: Option<usize>,
+    /// A packer has tried it.
+    is_tried: bool,
 }
 
 /// Room that is reserved ahead, in bytes; a larger message may be links for the most part.
@@ -66,17 +68,34 @@ impl Staged {
     /// # Errors
     /// The codec wrote another number of bytes than it announced (Z3).
     pub fn pack(mut self, packing: Packing<'_>) -> Result<Packed, EncodeError> {
+        let written = self.written()?;
         let Buffers { bytes, links, packed } = &mut *self.buffers;
-        let written = bytes.len() + links.iter().map(|(_, piece)| piece.len()).sum::<usize>();
-        if written != self.announced {
-            return Err(EncodeError::size_mismatch(self.announced, written));
-        }
         let ends = links.iter().map(|&(at, _)| at).chain([bytes.len()]);
         let copied = ends.scan(0, |start, end| bytes.get(std::mem::replace(start, end)..end));
         let linked = links.iter().map(|(_, piece)| &piece[..]).chain([&[][..]]);
         let chunks = copied.zip(linked).flat_map(|(copied, linked)| [copied, linked]);
         let shorter_len = packing.pack(chunks.filter(|chunk| !chunk.is_empty()), written, packed);
-        Ok(Packed { buffers: self.buffers, raw_len: written, shorter_len })
+        Ok(Packed { buffers: self.buffers, raw_len: written, shorter_len, is_tried: true })
+    }
+
+    /// Leaves what the codec wrote as it is.
+    ///
+    /// # Errors
+    /// As [`pack`](Self::pack).
+    pub fn seal(self) -> Result<Packed, EncodeError> {
+        let raw_len = self.written()?;
+        Ok(Packed { buffers: self.buffers, raw_len, shorter_len: None, is_tried: false })
+    }
+
+    /// Bytes that the codec wrote, which are those that it announced.
+    fn written(&self) -> Result<usize, EncodeError> {
+        let Buffers { bytes, links, .. } = &*self.buffers;
+        let written = bytes.len() + links.iter().map(|(_, piece)| piece.len()).sum::<usize>();
+        if written == self.announced {
+            Ok(written)
+        } else {
+            Err(EncodeError::size_mismatch(self.announced, written))
+        }
     }
 }
 
@@ -98,7 +117,8 @@ impl Packed {
 
     /// For whoever counts what compression saves.
     pub fn written(&self) -> Written {
-        Written { raw_len: self.raw_len, tried_len: Some(self.shorter_len.unwrap_or(self.raw_len)) }
+        let len = self.shorter_len.unwrap_or(self.raw_len);
+        Written { raw_len: self.raw_len, tried_len: self.is_tried.then_some(len) }
     }
 
     /// Appends prefix and message to `bytes` and `links`, which have the form of an [`EncodeBuf`]'s.
