@@ -22,6 +22,8 @@ pub(crate) enum Command {
     /// Count what a call costs in the scenarios whose name contains one of the filters, or in all; make the figures the
     /// ceilings.
     Cost { filters: Vec<String>, write: bool },
+    /// Measure what compression saves and costs, beside tonic.
+    CompareCompression,
     /// Measure which lines of the engine its tests run.
     Coverage,
     /// Change the engine in small ways and see whether its tests notice.
@@ -50,6 +52,7 @@ cargo xtask rules                   how the rules of gRPC are kept; writes docs/
 cargo xtask big-protos [FILTER..]   generate code from the protos of Envoy and of Google's APIs, and compile part of it
 cargo xtask cost [FILTER..] [--write]  count what a call costs (instructions, allocations, socket calls) and compare it
                                     with benches/cost/cost.toml; --write makes the figures its ceilings
+cargo xtask compare compression     what gzip saves and costs on 64 KiB of protobuf data, beside tonic
 cargo xtask coverage                measure which lines of the engine its tests run
 cargo xtask mutants                 change the engine in small ways and see whether its tests notice (hours)
 cargo xtask tools                   install the pinned tools of the tests into target/tools and stop
@@ -101,6 +104,8 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
             Some(other) => bail!("`conformance` has the sides `server` and `client`, and no `{other}`"),
             None => Ok(Command::Conformance { sides: words, full }),
         },
+        "compare" if words == ["compression"] => Ok(Command::CompareCompression),
+        "compare" => bail!("`cargo xtask compare compression` is the one comparison there is"),
         "citations" if words.is_empty() => Ok(Command::Citations),
         "rules" if words.is_empty() => Ok(Command::Rules),
         "coverage" if words.is_empty() => Ok(Command::Coverage),
@@ -143,6 +148,12 @@ mod tests {
         let server = Command::Conformance { sides: vec!["server".into()], full: false };
         assert_eq!(parse_line("conformance server").unwrap(), server);
         assert!(parse_line("conformance sever").unwrap_err().to_string().contains("`server`"));
+    }
+
+    #[test]
+    fn compare_says_what_there_is_to_compare() {
+        assert_eq!(parse_line("compare compression").unwrap(), Command::CompareCompression);
+        assert!(parse_line("compare").unwrap_err().to_string().contains("compare compression"));
     }
 
     #[test]
