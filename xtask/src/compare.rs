@@ -28,7 +28,12 @@ pub(crate) fn compression(workspace: &Workspace) -> anyhow::Result<bool> {
 fn step(command: &mut Command) -> anyhow::Result<String> {
     let outcome = process::run(command, LIMIT, |_| {})?;
     if !outcome.success() {
-        bail!("{:?} failed ({}):\n{}", command.get_program(), outcome.verdict(), tail(&outcome.output, 40));
+        bail!(
+            "{} failed ({}):\n{}",
+            command.get_program().display(),
+            outcome.verdict(),
+            tail(&outcome.output, 40)
+        );
     }
     Ok(outcome.output)
 }

@@ -10,11 +10,10 @@ mod orders;
 use bytes::Bytes;
 use peregrine::{Compression, Encoding, Request, Response, Server, Status};
 
-use self::pages::{Page, PageRequest, Pages, PagesServer};
+use self::proto::pages::{Page, PageRequest, Pages, PagesServer};
 
-mod pages {
+mod proto {
     peregrine::include_proto!("pages");
-    pub(crate) use self::pages::*;
 }
 
 fn main() -> anyhow::Result<()> {

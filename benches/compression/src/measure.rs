@@ -13,7 +13,7 @@ use peregrine::observe::{Direction, MessageEvent};
 use peregrine::{Channel, Observe};
 
 use crate::orders;
-use crate::pages::{PageRequest, PagesClient};
+use crate::proto::pages::{PageRequest, PagesClient};
 
 /// Calls of one round; a round is some tenths of a second.
 const CALLS: u32 = 300;
