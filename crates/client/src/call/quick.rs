@@ -1,8 +1,8 @@
 //! The usual way of a unary call: started at once on a connection that is there, and answered.
 //!
 //! Whatever else there is to a call, a connection to wait for, interceptors, compression, an observer of messages,
-//! another start, goes the [long way](single::start_unary), which does all of that and could do this too. Here nothing of the request is moved
-//! or copied before its bytes are on their way, and nothing is allocated.
+//! another start, goes the [long way](single::start_unary), which does all of that and could do this too. Here nothing
+//! of the request is moved or copied before its bytes are on their way, and nothing is allocated.
 
 use std::future::Future;
 use std::marker::PhantomData;

@@ -1,8 +1,8 @@
 //! Short ways for calls that are whole: a request written at once, a response that lies in the input from its head to
 //! its trailers.
 //!
-//! Both do what `commands` and `data_write`, or `headers` and `data_read`, do frame by frame, with one look at the stream
-//! instead of one for each frame. Whatever is not as usual they leave to those, by doing nothing.
+//! Both do what `commands` and `data_write`, or `headers` and `data_read`, do frame by frame, with one look at the
+//! stream instead of one for each frame. Whatever is not as usual they leave to those, by doing nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
