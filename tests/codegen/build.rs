@@ -2,7 +2,8 @@
 
 use peregrine_build::{Codec, configure};
 
-const PROTOS: [&str; 5] = [
+const PROTOS: [&str; 6] = [
+    "proto/comments.proto",
     "proto/hostile.proto",
     "proto/greeter.proto",
     "proto/keywords.proto",

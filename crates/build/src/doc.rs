@@ -8,19 +8,49 @@
 /// The comment as lines for `#[doc]`, each with a leading space unless empty. Code blocks come out fenced as `text`
 /// unless the author named a language that rustdoc does not run. A fence left open is closed.
 pub(crate) fn lines(comment: &str) -> Vec<String> {
+    let comment: String = comment.chars().filter_map(sayable).collect();
+    blocks(comment.lines(), escaped)
+}
+
+/// Lines of documentation by another generator, in which rustdoc runs nothing.
+pub(crate) fn not_run<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<String> {
+    blocks(lines, str::to_owned)
+}
+
+/// `prose` is done to the text outside of code blocks.
+fn blocks<'l>(lines: impl Iterator<Item = &'l str>, prose: Prose) -> Vec<String> {
     let mut out = Vec::new();
     let mut block = Block::Prose { paragraph_open: false };
-    let comment: String = comment.chars().filter_map(sayable).collect();
-    for raw in comment.lines() {
-        // Every line of `// text` starts with the space after the slashes.
-        let line = raw.strip_prefix(' ').unwrap_or(raw).trim_end();
-        block = take_line(block, line, &mut out);
+    // Every line of `// text` starts with the space after the slashes.
+    let mut lines = lines.map(|raw| raw.strip_prefix(' ').unwrap_or(raw).trim_end()).peekable();
+    while let Some(line) = lines.next() {
+        let in_fence = matches!(block, Block::Fence { .. });
+        let Some(first) = quoted(line).filter(|_| !in_fence) else {
+            block = take_line(block, line, prose, &mut out);
+            continue;
+        };
+        close(block, &mut out);
+        block = Block::Prose { paragraph_open: false };
+        let mut inside = vec![first];
+        while let Some(next) = lines.peek().and_then(|line| quoted(line)) {
+            inside.push(next);
+            lines.next();
+        }
+        out.extend(blocks(inside.into_iter(), prose).into_iter().map(|line| format!(" >{line}")));
     }
     close(block, &mut out);
     while out.last().is_some_and(String::is_empty) {
         out.pop();
     }
     out
+}
+
+/// What is done to a line of text.
+type Prose = fn(&str) -> String;
+
+/// What a line of a block quote says.
+fn quoted(line: &str) -> Option<&str> {
+    if is_indented(line) { None } else { line.trim_start().strip_prefix('>') }
 }
 
 /// Without what rustc refuses in comments: a lone carriage return, and marks that turn the direction of text around, with
@@ -44,7 +74,7 @@ enum Block {
     Indented { blank_lines: usize },
 }
 
-fn take_line(block: Block, line: &str, out: &mut Vec<String>) -> Block {
+fn take_line(block: Block, line: &str, prose: Prose, out: &mut Vec<String>) -> Block {
     match block {
         Block::Fence { mark, count } => {
             out.push(padded(line));
@@ -63,20 +93,20 @@ fn take_line(block: Block, line: &str, out: &mut Vec<String>) -> Block {
         Block::Indented { blank_lines } => {
             close(block, out);
             out.extend(std::iter::repeat_n(String::new(), blank_lines));
-            take_line(Block::Prose { paragraph_open: false }, line, out)
+            take_line(Block::Prose { paragraph_open: false }, line, prose, out)
         }
-        Block::Prose { paragraph_open } => take_prose(paragraph_open, line, out),
+        Block::Prose { paragraph_open } => take_prose(paragraph_open, line, prose, out),
     }
 }
 
-fn take_prose(paragraph_open: bool, line: &str, out: &mut Vec<String>) -> Block {
+fn take_prose(paragraph_open: bool, line: &str, prose: Prose, out: &mut Vec<String>) -> Block {
     if line.is_empty() {
         out.push(String::new());
         return Block::Prose { paragraph_open: false };
     }
     if is_indented(line) {
         if paragraph_open {
-            out.push(padded(&escaped(line.trim_start())));
+            out.push(padded(&without_code(line.trim_start(), prose)));
             return Block::Prose { paragraph_open };
         }
         out.push(" ```text".to_owned());
@@ -88,8 +118,39 @@ fn take_prose(paragraph_open: bool, line: &str, out: &mut Vec<String>) -> Block 
         out.push(format!(" {run}{}", harmless_language(info)));
         return Block::Fence { mark, count };
     }
-    out.push(padded(&escaped(line)));
+    if let Some(marker) = list_marker(line)
+        && fence(&line[marker..]).is_some()
+    {
+        // Fences stand at the margin, where no list decides how far they go.
+        out.push(padded(line[..marker].trim_end()));
+        return take_prose(false, line[marker..].trim_start(), prose, out);
+    }
+    out.push(padded(&without_code(line, prose)));
     Block::Prose { paragraph_open: !line.starts_with('#') }
+}
+
+/// A line of text, in which no list item starts with code or with a quote.
+fn without_code(line: &str, prose: Prose) -> String {
+    let Some(marker) = list_marker(line) else { return prose(line) };
+    let (marker, content) = line.split_at(marker);
+    let content = content.trim_start();
+    let escape = if content.starts_with('>') || fence(content).is_some() { "\\" } else { "" };
+    format!("{} {escape}{}", marker.trim_end(), prose(content))
+}
+
+/// The length of the list markers that `line` starts with, up to what the innermost item says; `None` if there are none,
+/// or if the items are empty.
+fn list_marker(line: &str) -> Option<usize> {
+    let content = line.trim_start();
+    let digits = content.bytes().take_while(u8::is_ascii_digit).count();
+    let marker = if digits == 0 {
+        content.strip_prefix(['-', '*', '+'])
+    } else {
+        content[digits..].strip_prefix(['.', ')'])
+    };
+    let rest = marker.filter(|rest| rest.starts_with([' ', '\t']))?;
+    let at = line.len() - rest.trim_start().len();
+    (at < line.len()).then(|| at + list_marker(&line[at..]).unwrap_or(0))
 }
 
 fn close(block: Block, out: &mut Vec<String>) {
@@ -254,6 +315,24 @@ mod tests {
         assert_eq!(lines(" ```rust\n a\n ```"), [" ```text", " a", " ```"]);
         assert_eq!(lines(" ~~~rust,no_run\n a\n ~~~"), [" ~~~text", " a", " ~~~"]);
         assert_eq!(lines(" ```json\n {}\n ```"), [" ```json", " {}", " ```"]);
+    }
+
+    // bug-reports 96
+    #[test]
+    fn quotes_and_lists_hide_no_test() {
+        assert_eq!(lines(" > ```rust\n > a\n > ```\n b"), [" > ```text", " > a", " > ```", " b"]);
+        assert_eq!(
+            lines(" >     a\n > > ```\n > > b"),
+            [" > ```text", " > a", " > ```", " > > ```text", " > > b", " > > ```"]
+        );
+        assert_eq!(lines(" - ```\n   a\n   ```"), [" -", " ```text", "   a", "   ```"]);
+        assert_eq!(lines(" 1. - ~~~rust\n a"), [" 1. -", " ~~~text", " a", " ~~~"]);
+        assert_eq!(lines(" -      a\n *\t\tb"), [" - a", " * b"]);
+        assert_eq!(lines(" - > ```"), [" - \\> ```"]);
+        assert_eq!(
+            not_run([" \\<a> [b]", "", "     c"].into_iter()),
+            [" \\<a> [b]", "", " ```text", " c", " ```"]
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use buffa_codegen::{BytesRepr, CodeGenConfig, GeneratedFileKind, idents};
 use super::{Messages, Package, RustNames, guarded, is_extern, paths, rpc_type_names};
 use crate::config::Options;
 use crate::descriptor::{Input, is_well_known};
+use crate::doc;
 use crate::error::{Error, Result};
 use crate::verbatim::Verbatim;
 
@@ -87,7 +88,9 @@ fn adapted(text: &str, runtime: &str, verbatim: &mut Verbatim) -> String {
             comment.push(words.trim_end());
             continue;
         }
-        if let Some(place) = verbatim.keep(comment.drain(..)) {
+        // buffa overlooks code in quotes and lists.
+        let lines = doc::not_run(comment.drain(..));
+        if let Some(place) = verbatim.keep(lines.iter().map(String::as_str)) {
             out.push_str(COMMENT);
             out.push_str(&place);
             out.push('\n');
