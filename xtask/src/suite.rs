@@ -4,6 +4,7 @@
 //! which filters match. Everything listens on loopback, on ports found free, for a bounded time. The last
 //! line says how many passed and failed, alone, so that machines can read it too.
 
+mod big_protos;
 mod conformance;
 mod cost;
 mod demo;
@@ -40,6 +41,7 @@ type Part = (&'static str, fn(&mut Run<'_>) -> anyhow::Result<()>);
 
 const PARTS: [Part; 9] = [
     ("rust", rust::run),
+    ("big_protos", big_protos::run),
     ("demo", demo::run),
     ("newcomer", newcomer::run),
     ("grpcurl", grpcurl::run),

@@ -47,18 +47,51 @@ pub(crate) fn run(workspace: &Workspace, filters: &[String]) -> anyhow::Result<b
 fn try_tree(workspace: &Workspace, tree: &Tree, codec: &str) -> anyhow::Result<()> {
     let folder = workspace.target().join("big-protos");
     let out = folder.join(format!("{}-{codec}", tree.name));
-    let roots: Vec<&str> = tree.roots.iter().filter_map(|root| root.to_str()).collect();
-    let mut generate = Command::new(workspace.release_program("examples/generate"));
-    generate.arg(codec).arg(&out).arg(roots.join(",")).args(&tree.paths);
-    let (said, elapsed) = step(&mut generate, LIMIT)?;
-    let files = said.lines().next().and_then(|line| line.split(' ').next()).unwrap_or_default();
-    say(&format!("{} with {codec}: {files} files generated in {}", tree.name, seconds(elapsed)));
+    let (said, elapsed) = generate(&workspace.release_program("examples/generate"), tree, codec, &out)?;
+    let figures: Vec<&str> = said.lines().collect();
+    say(&format!("{} with {codec} in {}: {}", tree.name, seconds(elapsed), figures.join("; ")));
     if tree.check {
         let (_, elapsed) = check(workspace, &folder.join("check"), &out, codec)?;
         say(&format!("{} with {codec}: compiled in {}", tree.name, seconds(elapsed)));
     } else {
         // A gigabyte of text that nobody looks at when it is right.
         std::fs::remove_dir_all(out)?;
+    }
+    Ok(())
+}
+
+/// Runs the generator at `program` on a tree; returns what it said and how long it took. It fails unless every message,
+/// service and rpc of the tree comes out.
+fn generate(program: &Path, tree: &Tree, codec: &str, out: &Path) -> anyhow::Result<(String, Duration)> {
+    let roots: Vec<&str> = tree.roots.iter().filter_map(|root| root.to_str()).collect();
+    step(Command::new(program).arg(codec).arg(out).arg(roots.join(",")).args(&tree.paths), LIMIT)
+}
+
+/// A slice of all this for every test run: generates Envoy's services and the parts of Google's APIs that gRPC knows, a
+/// thousand messages in seconds. `report` gets the id of each that is wanted and how it went. An error means that the
+/// protos are not to be had.
+pub(crate) fn run_sample(
+    workspace: &Workspace,
+    wanted: impl Fn(&str) -> bool,
+    mut report: impl FnMut(&str, anyhow::Result<Duration>),
+) -> anyhow::Result<()> {
+    let trees = trees::sample(workspace)?;
+    let id = |tree: &Tree, codec: &str| format!("big_protos/{}/{codec}", tree.name);
+    let cases = trees.iter().flat_map(|tree| CODECS.map(|codec| (tree, codec)));
+    let cases: Vec<_> = cases.filter(|(tree, codec)| wanted(&id(tree, codec))).collect();
+    if cases.is_empty() {
+        return Ok(());
+    }
+    let in_debug = GENERATOR.iter().filter(|word| **word != "--release");
+    if let Err(error) = step(workspace.cargo(&["build"]).args(in_debug), LIMIT) {
+        report("big_protos/generator", Err(error));
+        return Ok(());
+    }
+    let program = workspace.target().join("debug/examples/generate");
+    for (tree, codec) in cases {
+        let out = workspace.target().join("big-protos").join(format!("sample-{}-{codec}", tree.name));
+        let outcome = generate(&program, tree, codec, &out);
+        report(&id(tree, codec), outcome.map(|(_, elapsed)| elapsed));
     }
     Ok(())
 }

@@ -46,6 +46,16 @@ pub(super) fn checked(workspace: &Workspace) -> anyhow::Result<Vec<Tree>> {
     Ok(trees)
 }
 
+/// A part of [`checked`] that takes seconds.
+pub(super) fn sample(workspace: &Workspace) -> anyhow::Result<Vec<Tree>> {
+    let mut trees = checked(workspace)?;
+    for tree in trees.iter_mut().filter(|tree| tree.name == "envoy") {
+        tree.paths =
+            tree.paths.iter().map(|path| path.join("envoy/service")).filter(|path| path.is_dir()).collect();
+    }
+    Ok(trees)
+}
+
 /// All of Google's APIs, split so that none takes more memory than a small machine has.
 pub(super) fn all_of_google(workspace: &Workspace) -> anyhow::Result<Vec<Tree>> {
     let root = protos::google(workspace)?;

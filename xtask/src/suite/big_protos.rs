@@ -1,0 +1,23 @@
+//! Part `big_protos`: code for protos that people use, with each codec. `cargo xtask big-protos` does all of them.
+
+use super::Run;
+use crate::big_protos;
+
+pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
+    let filters = run.filters.clone();
+    let is_part = |filter: &String| filter.contains("big_protos") || "big_protos".contains(filter.as_str());
+    if !filters.is_empty() && !filters.iter().any(is_part) {
+        return Ok(());
+    }
+    let wanted = |id: &str| filters.is_empty() || filters.iter().any(|filter| id.contains(filter.as_str()));
+    let results = &mut run.results;
+    let outcome = big_protos::run_sample(run.workspace, wanted, |id, outcome| match outcome {
+        Ok(elapsed) => results.pass(id, elapsed),
+        Err(error) => results.fail(id, &format!("{error:#}")),
+    });
+    // The protos come from packages; npm may be missing.
+    if let Err(error) = outcome {
+        run.results.unavailable(1, "big_protos", &format!("{error:#}"));
+    }
+    Ok(())
+}
