@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use self::trees::Tree;
+pub(crate) use self::trees::{Tree, sample};
 use crate::process;
 use crate::report::{indent, say, seconds, tail};
 use crate::workspace::Workspace;
@@ -68,14 +68,14 @@ fn generate(program: &Path, tree: &Tree, codec: &str, out: &Path) -> anyhow::Res
 }
 
 /// A slice of all this for every test run: generates Envoy's services and the parts of Google's APIs that gRPC knows, a
-/// thousand messages in seconds. `report` gets the id of each that is wanted and how it went. An error means that the
-/// protos are not to be had.
+/// thousand messages in seconds. `report` gets the id of each that is wanted and how it went. `trees` are those of
+/// [`sample`].
 pub(crate) fn run_sample(
     workspace: &Workspace,
+    trees: &[Tree],
     wanted: impl Fn(&str) -> bool,
     mut report: impl FnMut(&str, anyhow::Result<Duration>),
 ) -> anyhow::Result<()> {
-    let trees = trees::sample(workspace)?;
     let id = |tree: &Tree, codec: &str| format!("big_protos/{}/{codec}", tree.name);
     let cases = trees.iter().flat_map(|tree| CODECS.map(|codec| (tree, codec)));
     let cases: Vec<_> = cases.filter(|(tree, codec)| wanted(&id(tree, codec))).collect();
@@ -83,10 +83,7 @@ pub(crate) fn run_sample(
         return Ok(());
     }
     let in_debug = GENERATOR.iter().filter(|word| **word != "--release");
-    if let Err(error) = step(workspace.cargo(&["build"]).args(in_debug), LIMIT) {
-        report("big_protos/generator", Err(error));
-        return Ok(());
-    }
+    step(workspace.cargo(&["build"]).args(in_debug), LIMIT)?;
     let program = workspace.target().join("debug/examples/generate");
     for (tree, codec) in cases {
         let out = workspace.target().join("big-protos").join(format!("sample-{}-{codec}", tree.name));

@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 
 /// Protos that are generated in one go.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     pub(super) name: String,
     /// Where imports are looked up.
     pub(super) roots: Vec<PathBuf>,
@@ -47,7 +47,7 @@ pub(super) fn checked(workspace: &Workspace) -> anyhow::Result<Vec<Tree>> {
 }
 
 /// A part of [`checked`] that takes seconds.
-pub(super) fn sample(workspace: &Workspace) -> anyhow::Result<Vec<Tree>> {
+pub(crate) fn sample(workspace: &Workspace) -> anyhow::Result<Vec<Tree>> {
     let mut trees = checked(workspace)?;
     for tree in trees.iter_mut().filter(|tree| tree.name == "envoy") {
         tree.paths =

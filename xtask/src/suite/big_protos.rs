@@ -10,14 +10,17 @@ pub(super) fn run(run: &mut Run<'_>) -> anyhow::Result<()> {
         return Ok(());
     }
     let wanted = |id: &str| filters.is_empty() || filters.iter().any(|filter| id.contains(filter.as_str()));
+    let trees = match big_protos::sample(run.workspace) {
+        Ok(trees) => trees,
+        // The protos come from packages; npm may be missing.
+        Err(error) => {
+            run.results.unavailable(1, "big_protos", &format!("{error:#}"));
+            return Ok(());
+        }
+    };
     let results = &mut run.results;
-    let outcome = big_protos::run_sample(run.workspace, wanted, |id, outcome| match outcome {
+    big_protos::run_sample(run.workspace, &trees, wanted, |id, outcome| match outcome {
         Ok(elapsed) => results.pass(id, elapsed),
         Err(error) => results.fail(id, &format!("{error:#}")),
-    });
-    // The protos come from packages; npm may be missing.
-    if let Err(error) = outcome {
-        run.results.unavailable(1, "big_protos", &format!("{error:#}"));
-    }
-    Ok(())
+    })
 }
