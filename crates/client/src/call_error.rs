@@ -74,9 +74,10 @@ fn call_error(status: &Status) -> Option<&Error> {
 /// The usual next step after a status, where there is one.
 fn hint(status: &Status) -> Option<&'static str> {
     match status.code() {
-        Code::Unimplemented => {
-            Some("does the server have this method, by this name? were both sides built from the same proto?")
-        }
+        Code::Unimplemented => Some(
+            "does the server have this method, by this name, and read this message format and compression? were both \
+             sides built from the same proto?",
+        ),
         Code::Unauthenticated => Some("send credentials, usually as the metadata entry authorization"),
         Code::DeadlineExceeded => Some("give the call more time, or find out what the server waits for"),
         Code::Unavailable => {
@@ -105,7 +106,12 @@ mod tests {
             "NOT_FOUND: no such book\n  peer: 10.0.0.1:50051\n  phase: call\n  attempt: 2\n  after: 1.5s"
         );
         let report = report(Status::unimplemented("no method /a.B/c"));
-        assert!(report.ends_with("next step: does the server have this method, by this name? were both sides built from the same proto?"), "{report}");
+        assert!(
+            report.contains(
+                "next step: does the server have this method, by this name, and read this message format"
+            ),
+            "{report}"
+        );
     }
 
     #[test]

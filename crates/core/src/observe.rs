@@ -29,8 +29,8 @@ pub use self::message::{
 /// use std::collections::BTreeMap;
 /// use std::sync::{Mutex, PoisonError};
 ///
-/// use peregrine_core::Observe;
-/// use peregrine_core::observe::{CompressionSetting, Direction, MessageEvent};
+/// # use peregrine_core::Observe;
+/// # use peregrine_core::observe::{CompressionSetting, Direction, MessageEvent};
 ///
 /// /// Bytes before and after compression of what was sent, by method.
 /// #[derive(Debug, Default)]

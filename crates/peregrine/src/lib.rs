@@ -16,7 +16,8 @@
 //! Wherever a client takes a message or a stream it takes a [`Request`] of one too. For requests that depend on
 //! replies, the last two have a twin without arguments, `.._sender()`, which gives a [`Sender`] to write into and a
 //! future of what the client gets. With a deadline or metadata, pass a `Request` of the [`Receiver`] of a [`pipe`].
-//! A [`Streaming`] is read with [`message`](Streaming::message), here by two handlers:
+//! A call that streams replies has begun when its `await` ends: what the peer says at once, a refusal too, comes with
+//! the first message. A [`Streaming`] is read with [`message`](Streaming::message), here by two handlers:
 //!
 //! ```
 //! use peregrine::{Request, Response, Status, Stream, Streaming};
@@ -111,6 +112,31 @@
 //!     .credentials(BearerToken::new("t0k3n")) // over TLS only
 //!     .configure("files.v1.Files", CallOptions::new().timeout(Duration::from_secs(5)));
 //! ```
+//!
+//! # Compression
+//! Compressed messages are read on both sides, whatever is set. One line has them sent where that makes them smaller:
+//! from 1,024 bytes on, with the first encoding of ours that the peer reads.
+//! ```
+//! # #[cfg(feature = "gzip")]
+//! # fn run() -> Result<(), peregrine::Error> {
+//! use peregrine::{CallOptions, Channel, Compression, Encoding, MethodConfig, Response, Server};
+//!
+//! let server = Server::builder()
+//!     .compression(Compression::adaptive())
+//!     .configure("vault.v1.Vault", MethodConfig::new().compression(Compression::off()));
+//!
+//! let channel = Channel::builder("http://127.0.0.1:50051")
+//!     .compression(Encoding::Gzip) // what the peer is known to read
+//!     .configure("files.v1.Files", CallOptions::new().compression(Compression::off()))
+//!     .build()?;
+//!
+//! let secret = Response::new("never beside what others can choose").uncompressed();
+//! # drop((server, channel, secret)); Ok(()) }
+//! ```
+//!
+//! # Watching
+//! An [`Observe`] is told of connections, of limits that were hit, of what compression came to, and, if it wants them,
+//! of messages with their sizes: [`Server::observe`], [`ChannelBuilder::observe`].
 //!
 //! # JSON
 //! With the feature `json`, calls can carry canonical protobuf JSON (`application/grpc+json`), whatever the codec: it

@@ -12,9 +12,9 @@ use super::watch::after;
 /// ([`Config::keepalive`](super::Config::keepalive)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
-    /// A PING goes out when nothing at all was received for so long. The gRPC texts ask clients for at least
-    /// 10 s, and servers police clients by their own [`PingPolicy`](super::PingPolicy); neither is enforced
-    /// here.
+    /// A PING goes out when nothing at all was received for so long. A channel raises less than 10 s to
+    /// 10 s, as the gRPC texts ask (gRFC A8), since servers close the connections of clients that ask more often than
+    /// they allow.
     pub interval: Duration,
     /// The connection ends when so long after the PING still nothing was received. While other output is in
     /// front of the PING and the peer takes some of that, it waits so long again:

@@ -37,7 +37,7 @@ impl LoadReport {
     /// Puts the report among the trailers of a response, in place of one that is there.
     ///
     /// ```
-    /// use peregrine_core::Response;
+    /// # use peregrine_core::Response;
     /// use peregrine_services::orca::LoadReport;
     ///
     /// let mut response = Response::new("the reply");

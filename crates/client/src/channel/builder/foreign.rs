@@ -12,7 +12,7 @@ impl ChannelBuilder {
     ///
     /// ```
     /// use peregrine_client::Channel;
-    /// use peregrine_core::Code;
+    /// # use peregrine_core::Code;
     ///
     /// // This gateway answers 404 while it learns its routes.
     /// let builder = Channel::builder("http://gateway:80").code_for_http_status(404, Code::Unavailable);

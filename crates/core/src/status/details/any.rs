@@ -12,7 +12,7 @@ use crate::message::{FrameBuf, MAX_MESSAGE_LEN, PREFIX_LEN};
 /// An encoded message together with the name of its type: `google.protobuf.Any`.
 ///
 /// ```
-/// use peregrine_core::status::details::{Any, ErrorInfo};
+/// # use peregrine_core::status::details::{Any, ErrorInfo};
 ///
 /// let any = Any::from(ErrorInfo::new("OUT_OF_STOCK", "shop.example"));
 /// assert_eq!(any.type_name(), "google.rpc.ErrorInfo");

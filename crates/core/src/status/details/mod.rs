@@ -6,8 +6,8 @@
 //! through their codec ([`Any::pack`]).
 //!
 //! ```
-//! use peregrine_core::Status;
-//! use peregrine_core::status::details::{BadRequest, Help};
+//! # use peregrine_core::Status;
+//! # use peregrine_core::status::details::{BadRequest, Help};
 //!
 //! let status = Status::invalid_argument("the book cannot be added")
 //!     .with_detail(BadRequest::field("book.title", "is empty").and("book.isbn", "has 12 digits"))

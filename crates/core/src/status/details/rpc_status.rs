@@ -10,8 +10,8 @@ use crate::status::{Code, Status};
 /// A status as a protobuf message, for example one of the results of a batch.
 ///
 /// ```
-/// use peregrine_core::Status;
-/// use peregrine_core::status::details::{ErrorInfo, RpcStatus};
+/// # use peregrine_core::Status;
+/// # use peregrine_core::status::details::{ErrorInfo, RpcStatus};
 ///
 /// let status = Status::not_found("no such book").with_detail(ErrorInfo::new("SOLD", "shop.example"));
 /// let message = RpcStatus::from(&status);
