@@ -1,5 +1,5 @@
 //! Metadata costs no allocation by the entry: what a call allocates, on both ends together, is counted with 0, 4, 12
-//! and 48 entries in its request, its response head and its trailers (wire-rules H1).
+//! and 48 entries in its request, its response head and its trailers (wire-rules H1, H2).
 //!
 //! Both ends run on one thread, and the metadata that they send is made before the count begins.
 
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use peregrine::rt::{self, CallSlot, Service};
 use peregrine::{
-    BytesCodec, Channel, MetadataMap, MethodDescriptor, Request, Response, Server, ServiceDescriptor, Status,
-    unfold,
+    BytesCodec, Channel, Code, MetadataMap, MethodDescriptor, Request, Response, Server, ServiceDescriptor,
+    Status, unfold,
 };
 use peregrine_testkit::CountingAllocator;
 use tokio::net::UnixStream;
@@ -33,8 +33,8 @@ const METHOD: MethodDescriptor<'static> = MethodDescriptor {
 static SERVICE: ServiceDescriptor =
     ServiceDescriptor { name: "test.Cost", methods: &[METHOD], file_descriptor_set: &[] };
 
-/// Initial and trailing metadata of the replies to come.
-type Replies = Arc<Mutex<Vec<(MetadataMap, MetadataMap)>>>;
+/// Initial and trailing metadata of the replies to come, and whether each is an error.
+type Replies = Arc<Mutex<Vec<(MetadataMap, MetadataMap, bool)>>>;
 
 struct Cost(Replies);
 
@@ -46,14 +46,15 @@ impl Service for Cost {
     fn slot(&self, _method: usize) -> Option<Pin<Box<dyn CallSlot>>> {
         Some(rt::unary_slot::<BytesCodec, Bytes, Bytes, _, _, _>(
             Arc::clone(&self.0),
-            |replies: Arc<Mutex<_>>, request: Request<Bytes>| async move {
+            |replies: Arc<Mutex<Vec<_>>>, request: Request<Bytes>| async move {
                 let mut response = Response::new(Bytes::new());
-                let (head, trailers) = replies.lock().unwrap().pop().unwrap();
+                let (head, trailers, fails): (_, _, bool) = replies.lock().unwrap().pop().unwrap();
                 // A reply to metadata that did not arrive would be cheap.
-                assert_eq!(
-                    request.metadata().iter().filter(|(name, _)| name.starts_with("key")).count(),
-                    head.len()
-                );
+                let keys = |map: &MetadataMap| map.iter().filter(|(name, _)| name.starts_with("key")).count();
+                assert_eq!(keys(request.metadata()), keys(&head));
+                if fails {
+                    return Err(Status::with_code_and_metadata(Code::Aborted, "", trailers));
+                }
                 *response.metadata_mut() = head;
                 *response.trailers_mut() = trailers;
                 Ok::<_, Status>(response)
@@ -64,20 +65,33 @@ impl Service for Cost {
 
 /// What the entries of a test look like.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an axis of its own")]
 struct Kind {
     binary: bool,
     /// Each call has other values, so that nothing can be remembered from the one before.
     varied: bool,
+    /// All entries have one name.
+    repeated: bool,
+    /// Beside each entry stands one with a reserved name, which is not sent (wire-rules H2).
+    reserved: bool,
+    /// The call ends with an error, which carries the trailers.
+    fails: bool,
 }
+
+const PLAIN: Kind = Kind { binary: false, varied: false, repeated: false, reserved: false, fails: false };
 
 fn metadata(entries: usize, kind: Kind, call: usize) -> MetadataMap {
     let mut map = MetadataMap::new();
     for entry in 0..entries {
         let value = if kind.varied { format!("{call:08}-{entry:04}") } else { format!("value-{entry:07}") };
+        let number = if kind.repeated { 0 } else { entry };
         if kind.binary {
-            map.append_bin(&format!("key-{entry}-bin"), value.as_bytes()).expect("a legal name");
+            map.append_bin(&format!("key-{number}-bin"), value.as_bytes()).expect("a legal name");
         } else {
-            map.append(&format!("key-{entry}"), &value).expect("a legal entry");
+            map.append(&format!("key-{number}"), &value).expect("a legal entry");
+        }
+        if kind.reserved {
+            map.append(["te", "grpc-status", "content-type"][entry % 3], &value).expect("a legal entry");
         }
     }
     map
@@ -97,8 +111,9 @@ fn count(entries: usize, kind: Kind) -> usize {
         let (near, far) = UnixStream::pair().unwrap();
         let made = |call| metadata(entries, kind, call);
         let total = WARM + WINDOWS * WINDOW;
-        let replies: Replies =
-            Arc::new(Mutex::new((0..total).map(|call| (made(call), made(total + call))).collect()));
+        let replies: Replies = Arc::new(Mutex::new(
+            (0..total).map(|call| (made(call), made(total + call), kind.fails)).collect(),
+        ));
         let incoming = unfold(Some(far), |socket| async {
             match socket {
                 Some(socket) => Some((Ok::<_, io::Error>(socket), None)),
@@ -134,8 +149,15 @@ fn count(entries: usize, kind: Kind) -> usize {
                 before = now;
             }
             let request = requests.pop().unwrap();
-            let reply = rt::unary::<BytesCodec, Bytes, Bytes>(&channel, &METHOD, request).await.unwrap();
-            assert_eq!((reply.metadata().len(), reply.trailers().len()), (entries, entries));
+            match rt::unary::<BytesCodec, Bytes, Bytes>(&channel, &METHOD, request).await {
+                Ok(reply) => {
+                    assert_eq!((reply.metadata().len(), reply.trailers().len()), (entries, entries));
+                }
+                Err(status) => {
+                    assert_eq!((status.code(), status.metadata().len()), (Code::Aborted, entries));
+                    assert!(kind.fails);
+                }
+            }
         }
         serving.abort();
         best
@@ -146,16 +168,26 @@ fn count(entries: usize, kind: Kind) -> usize {
 #[test]
 fn allocations_do_not_grow_with_the_number_of_entries() {
     for binary in [false, true] {
-        let kind = Kind { binary, varied: false };
+        let kind = Kind { binary, ..PLAIN };
         let none = count(0, kind);
         for entries in [4, 12, 48] {
             assert_eq!(count(entries, kind), none, "{kind:?}, {entries} entries");
         }
         // Where nothing can be remembered, metadata is decoded into storage of its own: once for all entries.
-        let kind = Kind { binary, varied: true };
+        let kind = Kind { binary, varied: true, ..PLAIN };
         let few = count(4, kind);
         for entries in [12, 48] {
             assert_eq!(count(entries, kind), few, "{kind:?}, {entries} entries");
         }
+    }
+    // One name for all, reserved names among them, and as the trailers of an error.
+    for kind in [
+        Kind { varied: true, repeated: true, ..PLAIN },
+        Kind { binary: true, varied: true, repeated: true, ..PLAIN },
+        Kind { varied: true, reserved: true, ..PLAIN },
+        Kind { fails: true, ..PLAIN },
+        Kind { binary: true, varied: true, fails: true, ..PLAIN },
+    ] {
+        assert_eq!(count(48, kind), count(4, kind), "{kind:?}");
     }
 }

@@ -6,14 +6,14 @@ use std::pin::pin;
 use std::time::Duration;
 
 use peregrine_client::Channel;
-use peregrine_core::{Code, Error, Phase, Request, Status};
+use peregrine_core::{Code, Error, Phase, Request, Status, iter};
 use peregrine_http2::ErrorCode;
 use peregrine_http2::frame::Setting;
 use peregrine_testkit::peer::{Asked, PeerConfig, Received};
 use peregrine_testkit::{on_threads, settle, virtual_time};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{connected, connected_with, list, message, pair, unary};
+use crate::{collect, connected, connected_with, list, message, pair, unary};
 
 /// What `connect()` says about a peer that does `script` with the raw connection.
 fn connect_to(script: impl AsyncFnOnce(&mut peregrine_testkit::PipeEnd)) -> Error {
@@ -492,6 +492,34 @@ fn the_requests_of_many_calls_leave_in_few_writes() {
         }
         let writes = server.io().writes_of_other_end() - before;
         assert!(writes <= 2, "{writes} writes for 32 requests");
+        assert!(calls.join_all().await.iter().all(Result::is_ok));
+    });
+}
+
+#[test]
+fn the_batches_of_many_request_streams_leave_in_one_write() {
+    // wire-rules B7
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        settle().await;
+        let before = server.io().writes_of_other_end();
+        let mut calls = tokio::task::JoinSet::new();
+        for _ in 0..20 {
+            let channel = channel.clone();
+            let source = iter((0..16).map(|_| bytes::Bytes::from_static(&[0; 64])));
+            calls.spawn(async move { collect(&channel, source).await });
+        }
+        let mut streams = Vec::new();
+        for _ in 0..20 {
+            let asked = server.request().await;
+            assert_eq!(asked.body.len(), 16 * 69);
+            streams.push(asked.stream);
+        }
+        let writes = server.io().writes_of_other_end() - before;
+        assert!(writes <= 2, "{writes} writes for the batches of 20 streams");
+        for stream in streams {
+            server.reply(stream, b"").await;
+        }
         assert!(calls.join_all().await.iter().all(Result::is_ok));
     });
 }

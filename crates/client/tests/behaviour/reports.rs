@@ -99,6 +99,107 @@ fn bug_22_a_status_that_is_none_is_unknown() {
 }
 
 #[test]
+fn a_status_that_is_nearly_a_number_is_unknown() {
+    // wire-rules 53: decimal without leading zeros; neither sign, space nor list is. Blanks around a value are not part of
+    // it, in this field as in any other (22).
+    let cases = ["00", "05", "+0", "-0", "+5", "0,0", "0, 13", "0 0", "1 6", "5\u{b2}", "\u{665}"];
+    let cases = cases.map(|status| (status, Code::Unknown));
+    for (status, expected) in cases.into_iter().chain([(" 5", Code::NotFound), ("5\t ", Code::NotFound)]) {
+        let seen = code(async |server, stream| {
+            server.head(stream, &[]).await;
+            server.message(stream, b"m").await;
+            server.trailers(stream, &[("grpc-status", status)]).await;
+        });
+        assert_eq!(seen, expected, "{status:?}");
+        let seen = code(async |server, stream| {
+            server.trailers_only(stream, &[("grpc-status", status)]).await;
+        });
+        assert_eq!(seen, expected, "{status:?} alone");
+    }
+}
+
+#[test]
+fn statuses_that_contradict_each_other_are_unknown_in_every_shape() {
+    // wire-rules 53: whichever comes first. One that a proxy wrote twice is still that one.
+    let cases = [
+        (["0", "13"], Code::Unknown),
+        (["13", "0"], Code::Unknown),
+        (["5", "16"], Code::Unknown),
+        (["0", ""], Code::Unknown),
+        (["5", "5"], Code::NotFound),
+        (["0", "0"], Code::Ok),
+    ];
+    for ([first, second], expected) in cases {
+        let fields = [("grpc-status", first), ("x", "y"), ("grpc-status", second)];
+        let seen = code(async |server, stream| {
+            server.head(stream, &[]).await;
+            server.message(stream, b"m").await;
+            server.trailers(stream, &fields).await;
+        });
+        assert_eq!(seen, expected, "{first} {second}");
+        virtual_time(async {
+            let (channel, mut server) = connected().await;
+            // Often enough for the block to be remembered.
+            for _ in 0..6 {
+                let answer = async {
+                    let stream = server.request().await.stream;
+                    server.trailers_only(stream, &fields).await;
+                };
+                let (replies, ()) = tokio::join!(list(&channel, message("")), answer);
+                let ended = match replies {
+                    Ok(mut replies) => replies.message().await,
+                    Err(status) => Err(status),
+                };
+                let seen = ended.map_or_else(|status| status.code(), |_| Code::Ok);
+                assert_eq!(seen, expected, "{first} {second} alone");
+            }
+        });
+    }
+}
+
+#[test]
+fn statuses_of_one_block_are_each_callers_own() {
+    // wire-rules D1, D3, H1: a block that is remembered gives every call all that is in it, reserved names left out.
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        let fields = [
+            ("grpc-status", "9"),
+            ("k", "1"),
+            ("grpc-message", "no%ff"),
+            ("te", "trailers"),
+            ("k", "2"),
+            ("b-bin", "AQ,Ag"),
+            ("grpc-unheard-of", "x"),
+            ("b-bin", "AQ"),
+        ];
+        let mut seen: Vec<peregrine_core::Status> = Vec::new();
+        for call in 0..6 {
+            let (result, ()) = tokio::join!(unary(&channel, message("")), async {
+                let stream = server.request().await.stream;
+                server.trailers_only(stream, &fields).await;
+            });
+            let mut status = result.unwrap_err();
+            assert_eq!((status.code(), status.message()), (Code::FailedPrecondition, "no\u{fffd}"));
+            let metadata = status.metadata();
+            let texts: Vec<_> = metadata.get_all("k").map(|value| value.as_bytes().to_vec()).collect();
+            let bytes: Vec<_> = metadata.get_all("b-bin").map(|value| value.as_bytes().to_vec()).collect();
+            assert_eq!((texts, bytes), (vec![b"1".to_vec(), b"2".to_vec()], vec![vec![1], vec![2], vec![1]]));
+            assert_eq!(metadata.len(), 5, "{metadata:?}");
+            let copy = status.clone();
+            status.metadata_mut().append("mine", &call.to_string()).unwrap();
+            status.metadata_mut().remove("k");
+            assert_eq!((copy.metadata().len(), status.metadata().len()), (5, 4));
+            seen.push(status);
+        }
+        for (call, status) in seen.iter().enumerate() {
+            let mine: Vec<_> =
+                status.metadata().get_all("mine").map(|value| value.as_bytes().to_vec()).collect();
+            assert_eq!(mine, [call.to_string().into_bytes()]);
+        }
+    });
+}
+
+#[test]
 fn bug_30_the_http_status_of_a_grpc_response_is_not_its_code() {
     // wire-rules 54
     let with = |status: &'static str, more: Vec<(&'static str, &'static str)>| {

@@ -295,6 +295,15 @@ mod tests {
         let status = Status::with_code_and_metadata(Code::Aborted, "", map);
         assert!(status.inner.metadata.is_some(), "even if it is empty");
         assert!(status.inner.metadata.as_ref().unwrap().capacity() >= (7, 900));
+        // Also in place of one that is there, and through everything else that is said of the status.
+        let mut status = Status::aborted("");
+        status.metadata_mut().append("a", "1").unwrap();
+        let status = status
+            .with_metadata(MetadataMap::with_capacity(7, 900))
+            .with_message("x")
+            .with_details_bytes(vec![1])
+            .with_source(std::io::Error::other("y"));
+        assert!(status.metadata().is_empty() && status.metadata().capacity() >= (7, 900));
     }
 
     #[test]

@@ -15,14 +15,21 @@ pub struct StatusFields<'a> {
     code: Option<&'a [u8]>,
     message: Option<&'a [u8]>,
     details: Option<&'a [u8]>,
+    /// There is another `grpc-status` that says something else.
+    contradicts: bool,
 }
 
 impl<'a> StatusFields<'a> {
     /// Takes note of a field if it is one of the three that make a status;
-    /// true if it was. Of repeated fields the first counts.
+    /// true if it was. Of repeated messages and details the first counts; a
+    /// status that contradicts the first is no status that can be read, lest
+    /// an error pass for success (53).
     pub fn observe(&mut self, name: &[u8], value: &'a [u8]) -> bool {
         let slot = match name {
-            CODE => &mut self.code,
+            CODE => {
+                self.contradicts |= self.code.is_some_and(|first| first != value);
+                &mut self.code
+            }
             MESSAGE => &mut self.message,
             DETAILS => &mut self.details,
             _ => return false,
@@ -38,17 +45,20 @@ impl<'a> StatusFields<'a> {
 
     /// Whether the status is success.
     pub fn is_ok(&self) -> bool {
-        self.code == Some(b"0")
+        self.code == Some(b"0") && !self.contradicts
     }
 
-    /// The code; UNKNOWN if missing or unreadable (53).
+    /// The code; UNKNOWN if missing, unreadable or contradicted (53).
     pub fn code(&self) -> Code {
-        self.code.map_or(Code::Unknown, Code::from_wire)
+        match self.code {
+            Some(value) if !self.contradicts => Code::from_wire(value),
+            _ => Code::Unknown,
+        }
     }
 
     /// The status, with the metadata that came in the same block.
     ///
-    /// A status code that is missing or unreadable is UNKNOWN, and without a
+    /// A code that is missing, unreadable or contradicted is UNKNOWN, and without a
     /// message of its own says so (53). Details that are not base64 are
     /// dropped: the code is never lost (D4).
     pub fn to_status(&self, metadata: MetadataMap) -> Status {
@@ -56,6 +66,9 @@ impl<'a> StatusFields<'a> {
         let mut status = match (self.message, self.code) {
             (Some(message), _) => Status::new(code, percent::decode(message)),
             (None, None) => Status::new(code, "the peer's trailers have no grpc-status"),
+            (None, Some(_)) if self.contradicts => {
+                Status::new(code, "the peer's trailers have several grpc-status that differ")
+            }
             (None, Some(value)) if code == Code::Unknown && value != b"2" => {
                 let shown = &value[..value.len().min(MAX_VALUE_SHOWN)];
                 Status::new(code, format!("the peer's grpc-status is \"{}\"", shown.escape_ascii()))
@@ -218,7 +231,22 @@ mod tests {
         assert!(fields.observe(b"grpc-status", b"0"));
         assert!(!fields.observe(b"content-type", b"application/grpc"));
         assert!(fields.is_present() && fields.is_ok());
-        assert!(fields.observe(b"grpc-status", b"13"), "a repeated field is still ours");
-        assert!(fields.is_ok(), "the first counts");
+        assert!(fields.observe(b"grpc-status", b"0"), "a repeated field is still ours");
+        assert!(fields.is_ok(), "and says the same");
+    }
+
+    // wire-rules 53: two that differ are not one decimal number; whichever came first, success is not what was said.
+    #[test]
+    fn statuses_that_contradict_each_other_are_unknown() {
+        for (first, second) in [("0", "13"), ("13", "0"), ("5", "7"), ("0", "00"), ("2", "0")] {
+            let status = read(&[("grpc-status", first), ("a", "1"), ("grpc-status", second)]);
+            assert_eq!(status.code(), Code::Unknown, "{first} {second}");
+            assert!(status.message().contains("differ"), "{status}");
+            let status = read(&[("grpc-status", first), ("grpc-message", "theirs"), ("grpc-status", second)]);
+            assert_eq!((status.code(), status.message()), (Code::Unknown, "theirs"));
+        }
+        assert_eq!(read(&[("grpc-status", "5"), ("grpc-status", "5")]).code(), Code::NotFound);
+        let thrice = read(&[("grpc-status", "0"), ("grpc-status", "5"), ("grpc-status", "0")]);
+        assert_eq!(thrice.code(), Code::Unknown);
     }
 }

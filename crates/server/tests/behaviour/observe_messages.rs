@@ -140,16 +140,20 @@ fn what_the_peer_compressed_is_told() {
     });
 }
 
+/// 2,000 bytes that do not shrink.
+fn noise() -> Vec<u8> {
+    let mut state = 1_u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(next).take(2_000).collect()
+}
+
 // wire-rules T5, T6, T8, P2
 #[test]
 fn messages_that_do_not_shrink_are_told_as_such_and_then_as_skipped() {
-    let mut state = 1_u32;
-    let noise: Vec<u8> = std::iter::repeat_with(|| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    })
-    .take(2_000)
-    .collect();
+    let noise = noise();
     in_each_mode(async |stage: Stage| {
         let recorder = MessageRecorder::default();
         let server = stage.server().compression(Compression::only(Encoding::Gzip));
@@ -165,6 +169,36 @@ fn messages_that_do_not_shrink_are_told_as_such_and_then_as_skipped() {
         }
         let tried = MessageCompression::NoGain;
         assert_eq!(seen, [tried, tried, tried, tried, MessageCompression::BackedOff, tried]);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules T6, T7: what did not shrink on one method says nothing of another's messages; and 20 bytes never shrink.
+#[test]
+fn a_method_backs_off_by_itself() {
+    let noise = noise();
+    in_each_mode(async |stage: Stage| {
+        let served = serve(stage.server().compression(Compression::only(Encoding::Gzip)));
+        let mut peers = [served.peer().await, served.peer().await];
+        let fields = [("grpc-accept-encoding", "gzip")];
+        let zeros = [0; 2_000];
+        for _ in 0..4 {
+            assert_eq!(peers[0].call(UNARY, &fields, &noise).await.flags, [0]);
+        }
+        // The method's on every connection, and the method's only.
+        assert_eq!(peers[1].call(SERVER_STREAM, &fields, &zeros).await.flags, [1]);
+        assert_eq!(peers[0].call(BIDI, &fields, &zeros).await.flags, [1]);
+        assert_eq!(peers[1].call(UNARY, &fields, &zeros).await.flags, [0], "backed off");
+        assert_eq!(peers[0].call(UNARY, &fields, &zeros).await.flags, [1], "and tried again");
+        served.finish(peers).await;
+
+        let served =
+            serve(stage.server().compression(Compression::only(Encoding::Gzip).always().back_off(false)));
+        let mut peer = served.peer().await;
+        for len in 0..=20 {
+            let reply = peer.call(UNARY, &fields, &zeros[..len]).await;
+            assert_eq!((reply.flags, reply.messages[0].len()), (vec![0], len));
+        }
         served.finish([peer]).await;
     });
 }

@@ -2,7 +2,7 @@
 
 use peregrine_http2::ErrorCode;
 use peregrine_testkit::Reply;
-use peregrine_testkit::peer::{Ending, Fields, message, request_head};
+use peregrine_testkit::peer::{Ending, Fields, message, prefixed, request_head};
 use peregrine_testkit::service::UNARY;
 
 use crate::{Stage, code, in_each_mode};
@@ -166,6 +166,47 @@ fn checks_come_in_the_order_method_content_type_path_encoding_timeout_body() {
     });
 }
 
+// wire-rules R4: any two faults at once, and nothing else wrong, are answered by the earlier check.
+#[test]
+fn of_two_faults_the_one_that_is_checked_first_is_told() {
+    type Told = (u16, u32, &'static str);
+    let faults: [(&str, &[u8], Told); 8] = [
+        (":method", b"PUT", (405, code::INTERNAL, "POST")),
+        ("content-type", b"application/json", (415, code::INVALID_ARGUMENT, "application/json")),
+        ("content-type", b"application/grpc+odd", (200, code::UNIMPLEMENTED, "odd")),
+        (":path", b"/test.Test/Nothing", (200, code::UNIMPLEMENTED, "/test.Test/Nothing")),
+        (":path", b"/test.Test", (200, code::UNIMPLEMENTED, "/test.Test")),
+        ("grpc-encoding", b"lzma", (200, code::UNIMPLEMENTED, "lzma")),
+        ("grpc-timeout", b"123456789S", (400, code::INTERNAL, "grpc-timeout")),
+        // Not a field: the body's prefix has a reserved bit.
+        ("body", b"", (200, code::INTERNAL, "")),
+    ];
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for (index, (name, value, told)) in faults.into_iter().enumerate() {
+            for (other, other_value, _) in &faults[index + 1..] {
+                let fields: Vec<_> = [(name, value), (*other, *other_value)]
+                    .into_iter()
+                    .filter(|(n, _)| *n != "body")
+                    .collect();
+                if name == *other {
+                    continue;
+                }
+                let stream = peer.open();
+                peer.headers(stream, &head_with(&fields), false).await;
+                let flag = if *other == "body" { 2 } else { 0 };
+                peer.data(stream, &prefixed(flag, 1, b"x"), true).await;
+                let reply = peer.reply(stream).await;
+                let (http, status, said) = told;
+                assert_eq!((reply.http_status(), reply.code()), (http, status), "{name} {other}: {reply:?}");
+                assert!(reply.status().1.contains(said), "{name} {other}: {reply:?}");
+            }
+        }
+        assert_eq!(stage.counts().started, 0);
+        served.finish([peer]).await;
+    });
+}
+
 // wire-rules N3
 #[test]
 fn the_order_of_header_fields_does_not_matter() {
@@ -221,5 +262,38 @@ fn a_mount_prefix_is_taken_off_before_paths_are_compared() {
             assert_eq!(reply.code(), code::UNIMPLEMENTED, "{}", path.escape_ascii());
         }
         served.finish([peer]).await;
+    });
+}
+
+// wire-rules R3, 5: the prefix comes off once, whatever it looks like, and what is left must be a whole path.
+#[test]
+fn a_mount_prefix_comes_off_once_and_leaves_a_whole_path() {
+    in_each_mode(async |stage: Stage| {
+        for prefix in ["/test.Test", "/a", "/a/b/c", "/%61", "/test.Test/Unary"] {
+            let served = peregrine_testkit::serve(stage.server().mount_under(prefix));
+            let mut peer = served.peer().await;
+            // Heads that come again are remembered: the answer stays.
+            for _ in 0..3 {
+                let right = format!("{prefix}/test.Test/Unary");
+                let reply = exchange(&mut peer, &head_with(&[(":path", right.as_bytes())])).await;
+                assert_eq!((reply.code(), reply.texts()), (code::OK, vec!["hello"]), "{right}");
+                for wrong in [
+                    "/test.Test/Unary".to_owned(),
+                    format!("{prefix}/"),
+                    format!("{prefix}/Unary"),
+                    format!("{prefix}/test.Test"),
+                    format!("{prefix}x/test.Test/Unary"),
+                    format!("{prefix}{prefix}/test.Test/Unary"),
+                    format!("x{prefix}/test.Test/Unary"),
+                    format!("/a/%62{prefix}/test.Test/Unary"),
+                ] {
+                    let reply = exchange(&mut peer, &head_with(&[(":path", wrong.as_bytes())])).await;
+                    let (status, text) = reply.status();
+                    assert_eq!(status, code::UNIMPLEMENTED, "{prefix}: {wrong}");
+                    assert!(text.contains(&wrong), "{prefix}: {wrong} is not named: {text}");
+                }
+            }
+            served.finish([peer]).await;
+        }
     });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use peregrine_http2::ErrorCode;
 use peregrine_testkit::peer::message;
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
-use peregrine_testkit::{LeakCheck, Peer, PeerConfig, on_threads};
+use peregrine_testkit::{LeakCheck, Peer, PeerConfig, on_threads, settle};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::runtime::Builder;
@@ -83,6 +83,42 @@ fn interleaved_calls_see_their_own_metadata_and_nobody_elses() {
         for client in clients {
             client.await.unwrap();
         }
+        served.finish([]).await;
+    });
+}
+
+// wire-rules G4: the deadline is the call's own, in every shape, and so is cancellation.
+#[test]
+fn interleaved_calls_have_their_own_deadlines_and_cancellations() {
+    in_each_mode(async |stage: Stage| {
+        let served = stage.serve();
+        let mut peers = Vec::new();
+        for _ in 0..10 {
+            peers.push(served.peer().await);
+        }
+        for round in 0..5_u64 {
+            let mut calls = Vec::new();
+            for (index, peer) in peers.iter_mut().enumerate() {
+                for (shape, path) in [UNARY, SERVER_STREAM, CLIENT_STREAM, BIDI].into_iter().enumerate() {
+                    let seconds = 1 + round * 100 + index as u64 * 4 + shape as u64;
+                    let timeout = format!("{seconds}S");
+                    let fields = [("grpc-timeout", &*timeout), ("script", "gate; time-left")];
+                    let given_up = peer.request(path, &fields, &message(b""), true).await;
+                    let kept = peer.request(path, &fields, &message(b""), true).await;
+                    peer.reset(given_up, ErrorCode::CANCEL).await;
+                    calls.push((index, kept, seconds * 1_000));
+                }
+            }
+            settle().await;
+            stage.journal.open_gate(2 * calls.len());
+            for (index, stream, left) in calls {
+                let reply = peers[index].reply(stream).await;
+                let seen: u64 = reply.texts()[0].parse().unwrap();
+                // Deadlines are seconds apart, waiting took milliseconds.
+                assert!((left - 100..=left).contains(&seen), "connection {index}: {seen} of {left}");
+            }
+        }
+        drop(peers);
         served.finish([]).await;
     });
 }

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use peregrine_core::BytesCodec;
+use peregrine_core::compression::Compression;
+use peregrine_core::message::Encoding;
 use peregrine_http2::ErrorCode;
 use peregrine_server::{Execution, Server};
-use peregrine_testkit::peer::{PeerConfig, Received, message};
+use peregrine_testkit::peer::{PeerConfig, Received, message, raw_frame, request_head};
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
 use peregrine_testkit::{settle, virtual_time};
 
@@ -109,6 +111,130 @@ fn the_batches_of_many_streams_leave_in_one_write() {
             assert_eq!((reply.code(), reply.messages.len()), (code::OK, 16));
         }
         assert_eq!(peer.io().writes_of_other_end() - before, 1);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules B7: streams that wait for the connection's window leave together when it opens.
+#[test]
+fn streams_that_one_window_update_lets_go_leave_in_one_write() {
+    virtual_time(async {
+        let stage = Stage::new(Execution::Inline);
+        let served = stage.serve();
+        let config = PeerConfig { connection_window: 0, ..PeerConfig::default() };
+        let mut peer = served.peer_with(config).await;
+        let given = 65_535;
+        let mut streams = Vec::new();
+        for _ in 0..20 {
+            let script = [("script", "gate; many 16 256")];
+            streams.push(peer.request(SERVER_STREAM, &script, &message(b""), true).await);
+        }
+        // What fills the connection's window.
+        let filler = format!("many 1 {}", given - 5);
+        let first = peer.request(SERVER_STREAM, &[("script", &filler)], &message(b""), true).await;
+        assert_eq!(peer.reply(first).await.code(), code::OK);
+        stage.journal.open_gate(20);
+        settle().await;
+        peer.read_all().await;
+        let before = peer.io().writes_of_other_end();
+        peer.give_window(peregrine_http2::StreamId::CONNECTION, 1 << 20).await;
+        for stream in streams {
+            let reply = peer.reply(stream).await;
+            assert_eq!((reply.code(), reply.messages.len()), (code::OK, 16));
+        }
+        assert_eq!(peer.io().writes_of_other_end() - before, 1);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules B4, B7, S2: streams that share a write decide on compression message by message all the same.
+#[test]
+fn batches_that_share_a_write_are_marked_message_by_message() {
+    virtual_time(async {
+        let stage = Stage::new(Execution::Inline);
+        let served = peregrine_testkit::serve(stage.server().compression(Compression::only(Encoding::Gzip)));
+        let mut peer = served.peer().await;
+        let mut streams = Vec::new();
+        for count in 1..=10 {
+            let script = format!(
+                "gate; many {count} 2000; many 1 10; compressed no; many 1 2000; compressed yes; many 1 0; compressed yes; many 1 500"
+            );
+            let fields = [("script", &*script), ("grpc-accept-encoding", "gzip")];
+            streams.push((peer.request(SERVER_STREAM, &fields, &message(b""), true).await, count));
+        }
+        stage.journal.until(|counts| counts.started == 10).await;
+        settle().await;
+        peer.read_all().await;
+        let before = peer.io().writes_of_other_end();
+        stage.journal.open_gate(10);
+        for (stream, count) in streams {
+            let reply = peer.reply(stream).await;
+            let flags: Vec<_> = std::iter::repeat_n(1, count).chain([0, 0, 0, 1]).collect();
+            assert_eq!((reply.code(), reply.flags), (code::OK, flags));
+        }
+        assert_eq!(peer.io().writes_of_other_end() - before, 1);
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules M4, 28: the head is there when its last CONTINUATION is, and the handler starts then and not before.
+#[test]
+fn a_handler_of_a_request_stream_starts_with_the_last_piece_of_its_head() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for (turn, path) in [CLIENT_STREAM, BIDI].into_iter().enumerate() {
+            let stream = peer.open();
+            let mut frame = Vec::new();
+            peer.encode_headers(stream, &request_head(path), false, &mut frame);
+            let block = &frame[9..];
+            let (first, rest) = block.split_at(block.len() / 2);
+            let (second, third) = rest.split_at(1);
+            peer.send_bytes(&raw_frame(1, 0, stream, first)).await;
+            settle().await;
+            peer.send_bytes(&raw_frame(9, 0, stream, second)).await;
+            settle().await;
+            assert_eq!(stage.counts().started, 2 * turn, "{path} started too early");
+            peer.send_bytes(&raw_frame(9, 4, stream, third)).await;
+            stage.journal.until(|counts| counts.started == 2 * turn + 1).await;
+            peer.data(stream, b"", true).await;
+            assert_eq!(peer.reply(stream).await.code(), code::OK);
+            // A head that is all of the request starts it too.
+            let stream = peer.request(path, &[], b"", true).await;
+            assert_eq!(peer.reply(stream).await.code(), code::OK);
+            assert_eq!(stage.counts().started, 2 * turn + 2);
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules Z1, M3, 85: the message is found wherever in the buffer padding and its neighbours put it.
+#[test]
+fn messages_at_odd_offsets_are_read_whole() {
+    const PADDED: u8 = 8;
+    const END_STREAM: u8 = 1;
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for padding in [0_u8, 5, 17, 255] {
+            for len in [0, 1, 5, 17, 100] {
+                let text = "x".repeat(len);
+                let padded = |body: &[u8]| {
+                    let mut payload = vec![padding];
+                    payload.extend_from_slice(body);
+                    payload.resize(payload.len() + usize::from(padding), 0);
+                    payload
+                };
+                let one = message(text.as_bytes());
+                for path in [UNARY, SERVER_STREAM] {
+                    let stream = peer.request(path, &[], b"", false).await;
+                    peer.send_bytes(&raw_frame(0, PADDED | END_STREAM, stream, &padded(&one))).await;
+                    assert_eq!(peer.reply(stream).await.texts(), [&*text], "{path} {padding}");
+                }
+                let stream = peer.request(BIDI, &[("script", "echo-all")], b"", false).await;
+                let two = [message(b"first"), one.clone(), message(b"")].concat();
+                peer.send_bytes(&raw_frame(0, PADDED | END_STREAM, stream, &padded(&two))).await;
+                assert_eq!(peer.reply(stream).await.texts(), ["first", &*text, ""], "{padding}");
+            }
+        }
         served.finish([peer]).await;
     });
 }
@@ -519,7 +645,7 @@ fn replies_to_what_one_read_brought_leave_in_one_write() {
         let mut streams = Vec::new();
         for _ in 0..32 {
             let stream = peer.open();
-            let head = peregrine_testkit::peer::request_head(UNARY);
+            let head = request_head(UNARY);
             peer.encode_headers(stream, &head, false, &mut bytes);
             peregrine_testkit::peer::data_frame(stream, &message(b"hello"), true).encode(&mut bytes);
             streams.push(stream);
