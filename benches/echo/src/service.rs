@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use peregrine::{MetadataMap, Request, Response, Server, Status, Stream, Streaming};
+use peregrine::{Request, Response, Server, Status, Stream, Streaming};
 
 use crate::raw::Raw;
 
@@ -28,6 +28,7 @@ pub fn mount_bytes(server: Server) -> Server {
 
 struct Echo {
     blob: Bytes,
+    /// The reply's metadata is the request's.
     echo_metadata: bool,
 }
 
@@ -41,11 +42,6 @@ impl Echo {
             Ok(size) if size <= self.blob.len() => Ok(self.blob.slice(..size)),
             _ => Err(Status::invalid_argument(format!("size must be from 0 to {BLOB}, not {size}"))),
         }
-    }
-
-    /// The reply's metadata: the request's own where that was asked for.
-    fn metadata(&self, request: &MetadataMap) -> MetadataMap {
-        if self.echo_metadata { request.clone() } else { MetadataMap::new() }
     }
 }
 
@@ -102,10 +98,13 @@ macro_rules! bench_service {
                 &self,
                 request: Request<$module::EchoMsg>,
             ) -> Result<Response<$module::EchoMsg>, Status> {
-                let metadata = self.metadata(request.metadata());
-                let mut response = Response::new(request.into_inner());
-                *response.metadata_mut() = metadata;
-                Ok(response)
+                if self.echo_metadata {
+                    let metadata = request.metadata().clone();
+                    let mut response = Response::new(request.into_inner());
+                    *response.metadata_mut() = metadata;
+                    return Ok(response);
+                }
+                Ok(Response::new(request.into_inner()))
             }
 
             async fn stream(

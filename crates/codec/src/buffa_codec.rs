@@ -1,15 +1,16 @@
 //! Messages of the buffa runtime.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use buffa::bytes::Bytes;
-use buffa::{DecodeOptions, EncodeSink, Message, MessageName, SizeCache};
+use buffa::{DecodeContext, EncodeSink, Message, MessageName, SizeCache};
 use peregrine_core::message::LINK_THRESHOLD;
 use peregrine_core::{
     Codec, DecodeError, DecodeLimits, EncodeBuf, EncodeError, EncodeTarget, NamedCodec, Payload,
 };
 
-use crate::sharing::Sharing;
+use crate::sharing::{Copying, Sharing};
 
 /// Reads and writes [`buffa::Message`]s.
 ///
@@ -34,17 +35,22 @@ impl<M: Message + 'static> Codec<M> for BuffaCodec {
     }
 
     fn decode(body: Payload<'_>, limits: &DecodeLimits) -> Result<M, DecodeError> {
-        let options = DecodeOptions::new()
-            .with_recursion_limit(limits.recursion)
-            .with_unknown_field_limit(limits.unknown_fields)
-            .with_element_memory_limit(limits.element_memory);
-        match body {
-            Payload::Shared(bytes) | Payload::Inflated(bytes) if bytes.len() >= LINK_THRESHOLD => {
-                options.decode(&mut Sharing::new(bytes))
-            }
-            body => options.decode_from_slice(body.as_slice()),
+        if body.len() > buffa::MAX_MESSAGE_BYTES as usize {
+            return Err(DecodeError::from_source(buffa::DecodeError::MessageTooLarge));
         }
-        .map_err(DecodeError::from_source)
+        let (unknown, elements) = (Cell::new(limits.unknown_fields), Cell::new(limits.element_memory));
+        let context = DecodeContext::new(limits.recursion, &unknown).with_element_memory(&elements);
+        let mut message = M::default();
+        let merged = match body {
+            Payload::Shared(bytes) | Payload::Inflated(bytes) if bytes.len() >= LINK_THRESHOLD => {
+                message.merge(&mut Sharing::new(bytes), context)
+            }
+            body => message.merge(&mut Copying(body.as_slice()), context),
+        };
+        match merged {
+            Ok(()) => Ok(message),
+            Err(error) => Err(DecodeError::from_source(error)),
+        }
     }
 }
 

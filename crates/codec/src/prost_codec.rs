@@ -6,7 +6,7 @@ use peregrine_core::message::LINK_THRESHOLD;
 use peregrine_core::{Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, NamedCodec, Payload};
 use prost::{Message, Name};
 
-use crate::sharing::Sharing;
+use crate::sharing::{Copying, Sharing};
 
 /// Reads and writes [`prost::Message`]s.
 ///
@@ -28,7 +28,7 @@ impl<M: Message + Default + 'static> Codec<M> for ProstCodec {
             Payload::Shared(bytes) | Payload::Inflated(bytes) if bytes.len() >= LINK_THRESHOLD => {
                 M::decode(Sharing::new(bytes))
             }
-            body => M::decode(body.as_slice()),
+            body => M::decode(Copying(body.as_slice())),
         }
         .map_err(DecodeError::from_source)
     }

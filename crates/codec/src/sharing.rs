@@ -2,6 +2,40 @@
 
 use bytes::{Buf, Bytes};
 
+/// Reads a message out of memory that it does not own. What a slice does as well, but for `bytes` fields: those are
+/// copied in one go.
+#[derive(Debug)]
+pub(crate) struct Copying<'a>(pub(crate) &'a [u8]);
+
+impl Buf for Copying<'_> {
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn chunk(&self) -> &[u8] {
+        self.0
+    }
+
+    #[inline]
+    fn advance(&mut self, count: usize) {
+        self.0 = &self.0[count..];
+    }
+
+    #[inline]
+    fn copy_to_slice(&mut self, target: &mut [u8]) {
+        self.0.copy_to_slice(target);
+    }
+
+    #[inline]
+    fn copy_to_bytes(&mut self, len: usize) -> Bytes {
+        let (field, rest) = self.0.split_at(len);
+        self.0 = rest;
+        Bytes::copy_from_slice(field)
+    }
+}
+
 /// Reads like the [`Bytes`] inside, except that a field becomes a share only if it makes up a good part of the whole:
 /// a share of a few bytes would keep the whole buffer alive for as long as the field is kept (wire-rules Z1).
 #[derive(Debug)]

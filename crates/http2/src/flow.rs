@@ -26,11 +26,25 @@ impl Window {
         self.0
     }
 
+    /// Uses up `len`, unless it is more than is available.
+    #[inline]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "at most what is available, which is at most the value"
+    )]
+    fn try_spend(&mut self, len: usize) -> bool {
+        let is_enough = len <= self.available();
+        if is_enough {
+            self.0 -= len as i32;
+        }
+        is_enough
+    }
+
     /// Uses up `len`, which must be available.
     #[inline]
     pub(crate) fn spend(&mut self, len: usize) {
-        debug_assert!(len <= self.available());
-        self.0 = self.0.saturating_sub(i32::try_from(len).unwrap_or(i32::MAX));
+        let is_enough = self.try_spend(len);
+        debug_assert!(is_enough, "{len} of {}", self.available());
     }
 
     /// Adds the increment of a WINDOW_UPDATE (6.9.1).
@@ -75,11 +89,19 @@ impl RecvWindow {
     /// Takes `len` arrived octets off the window; the peer must not have sent more than it was given.
     #[inline]
     pub(crate) fn on_received(&mut self, len: usize) -> Result<(), WindowExceeded> {
-        if len > self.window.available() {
-            return Err(WindowExceeded);
-        }
-        self.window.spend(len);
-        Ok(())
+        if self.window.try_spend(len) { Ok(()) } else { Err(WindowExceeded) }
+    }
+
+    /// [`on_received`](Self::on_received), then [`release`](Self::release) of the same octets: nobody holds any.
+    #[inline]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "window and unannounced together are at most the size"
+    )]
+    pub(crate) fn on_received_and_used(&mut self, len: usize) -> Result<Option<u32>, WindowExceeded> {
+        self.on_received(len)?;
+        self.unannounced += len as u32;
+        Ok(if len == 0 { None } else { self.due() })
     }
 
     /// Marks `len` received octets as used. Answers the increment of a WINDOW_UPDATE to send now, if half the

@@ -101,7 +101,16 @@ impl Head {
     ///
     /// Each type has its own place; the first type asked for is found fastest, so ask for one type on a hot
     /// path. `derive` must depend on the head alone: the result is seen by every call that shares the head.
+    #[inline]
     pub fn attachment<T: Any + Send + Sync>(&self, derive: impl FnOnce(&Head) -> T) -> &T {
+        match self.attachment.get().and_then(|attached| attached.value.downcast_ref::<T>()) {
+            Some(value) => value,
+            None => self.attach(derive),
+        }
+    }
+
+    #[inline(never)]
+    fn attach<T: Any + Send + Sync>(&self, derive: impl FnOnce(&Head) -> T) -> &T {
         let mut place = &self.attachment;
         while let Some(attached) = place.get() {
             if let Some(value) = attached.value.downcast_ref::<T>() {

@@ -99,20 +99,13 @@ impl Memo {
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "a place for each kind")]
     pub(crate) fn find(&mut self, kind: BlockKind, block: &[u8], generation: u64) -> Option<Arc<Head>> {
-        if self.generation != generation {
-            self.clear();
-            self.generation = generation;
-            return None;
-        }
-        if let Some(entry) = self.entries.get(self.last[kind as usize])
+        if self.generation == generation
+            && let Some(entry) = self.entries.get(self.last[kind as usize])
             && entry.is(kind, block)
         {
             return Some(Arc::clone(&entry.head));
         }
-        if self.entries.is_empty() {
-            return None;
-        }
-        self.find_hashed(kind, block)
+        self.find_hashed(kind, block, generation)
     }
 
     /// What a block of `block_len` encoded octets that was not found will take, as far as the last one tells.
@@ -189,7 +182,15 @@ impl Memo {
         clippy::indexing_slicing,
         reason = "a remainder of the table's length; the table names entries that are there; a place for each kind"
     )]
-    fn find_hashed(&mut self, kind: BlockKind, block: &[u8]) -> Option<Arc<Head>> {
+    #[inline(never)]
+    fn find_hashed(&mut self, kind: BlockKind, block: &[u8], generation: u64) -> Option<Arc<Head>> {
+        if self.generation != generation {
+            self.clear();
+            self.generation = generation;
+        }
+        if self.entries.is_empty() {
+            return None;
+        }
         let hash = seeded_hash(self.seed, block);
         let mut slot = hash as usize % TABLE;
         while let Some(position) = usize::from(self.table[slot]).checked_sub(1) {

@@ -168,6 +168,14 @@ impl Output {
         header_at
     }
 
+    /// The same, with room behind it for a payload of which most is likely to be copied.
+    #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "the length of a frame")]
+    pub(crate) fn reserve_header_for(&mut self, payload: usize) -> usize {
+        self.bytes.reserve(FRAME_HEADER_LEN + payload.min(LINK_FROM));
+        self.reserve_header()
+    }
+
     /// The header of a DATA frame of `stream` at the end of the output that can take `more` octets.
     #[inline]
     #[expect(clippy::arithmetic_side_effects, reason = "lengths of frames")]

@@ -67,6 +67,7 @@ const WINDOW_BUDGET: u64 = 256 * 1024 * 1024;
 
 fn engine() -> Config {
     let mut engine = Config::server();
+    engine.whole_requests = true;
     engine.keepalive = Some(Keepalive {
         interval: Duration::from_hours(2),
         timeout: Duration::from_secs(20),

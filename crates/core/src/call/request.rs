@@ -89,6 +89,7 @@ impl<T> Request<T> {
     }
 
     /// The message, dropping the rest.
+    #[inline]
     pub fn into_inner(self) -> T {
         self.message
     }

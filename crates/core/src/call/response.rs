@@ -97,6 +97,13 @@ impl<T> Response<T> {
         self.trailers.make_mut()
     }
 
+    /// Takes initial and trailing metadata out; copied where others share it.
+    #[inline]
+    pub fn take_metadata(&mut self) -> (MetadataMap, MetadataMap) {
+        let taken = |metadata: &mut SharedMetadata| std::mem::take(metadata).into_own();
+        (taken(&mut self.metadata), taken(&mut self.trailers))
+    }
+
     /// Initial and trailing metadata that other responses may share. Set by the client, whose servers repeat the same
     /// header blocks call after call.
     pub fn share_metadata(&mut self, metadata: SharedMetadata, trailers: SharedMetadata) {

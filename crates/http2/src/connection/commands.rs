@@ -3,7 +3,7 @@
 use super::goaway::Shutdown;
 use super::{Connection, Phase, Role};
 use crate::error::{OpenError, StreamError};
-use crate::frame::{FRAME_HEADER_LEN, Ping, seal_block};
+use crate::frame::{FRAME_HEADER_LEN, Ping, append_whole_block, seal_block};
 use crate::hpack::Encoder;
 use crate::stream::{RecvHalf, SendHalf, Stream};
 use crate::{CachedBlock, ErrorCode, Field, Head, StreamId, StreamKey};
@@ -83,7 +83,43 @@ impl Connection {
     ///
     /// # Errors
     /// As [`StreamError`] says; nothing is sent then.
+    #[inline]
     pub fn send_cached_headers<'f, I>(
+        &mut self,
+        key: StreamKey,
+        block: &mut CachedBlock,
+        fields: impl FnOnce() -> I,
+        end_stream: bool,
+    ) -> Result<(), StreamError>
+    where
+        I: Iterator<Item = Field<'f>> + Clone,
+    {
+        let Some(stream) = self.streams.get_mut(key) else { return Err(StreamError::Gone) };
+        let is_next = match stream.send {
+            SendHalf::HeadDue => true,
+            SendHalf::Open => end_stream && stream.reset_after.is_none() && stream.queue.is_empty(),
+            SendHalf::Ending | SendHalf::Ended => false,
+        };
+        if is_next
+            && !self.peer.measures_lists()
+            && let Some(block) = self.encoder.cached(block)
+            && block.len() <= self.peer.max_frame_size as usize
+        {
+            append_whole_block(self.output.frames(), key.id(), block, end_stream);
+            self.limits.on_progress();
+            self.pings.on_progress();
+            stream.send = if end_stream { SendHalf::Ended } else { SendHalf::Open };
+            if stream.is_closed() {
+                self.close(key);
+            }
+            return Ok(());
+        }
+        self.send_uncached_headers(key, block, fields, end_stream)
+    }
+
+    /// The general way of [`send_cached_headers`](Self::send_cached_headers).
+    #[inline(never)]
+    fn send_uncached_headers<'f, I>(
         &mut self,
         key: StreamKey,
         block: &mut CachedBlock,
@@ -115,7 +151,14 @@ impl Connection {
     /// it.
     // wire-rules 63
     // [9113-8.1-3]
+    #[inline]
     pub fn reset_when_sent(&mut self, key: StreamKey, code: ErrorCode) {
+        if self.streams.get(key).is_some() {
+            self.reset_unended(key, code);
+        }
+    }
+
+    fn reset_unended(&mut self, key: StreamKey, code: ErrorCode) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         if stream.queue.is_empty() {
             self.reset(key, code);
@@ -216,6 +259,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn on_headers_sent(&mut self, key: StreamKey, end_stream: bool) {
         if end_stream {
             self.on_send_ended(key);
@@ -225,19 +269,27 @@ impl Connection {
     }
 
     /// END_STREAM is in the output.
+    #[inline]
     pub(super) fn on_send_ended(&mut self, key: StreamKey) {
-        if let Some(stream) = self.streams.get_mut(key) {
-            stream.send = SendHalf::Ended;
-            self.remove_if_closed(key);
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        stream.send = SendHalf::Ended;
+        if stream.is_closed() {
+            self.close(key);
         }
     }
 
     /// Frees the stream if both its halves have ended.
     pub(super) fn remove_if_closed(&mut self, key: StreamKey) {
         if self.streams.get(key).is_some_and(Stream::is_closed) {
-            self.streams.remove(key);
-            self.limits.on_stream_completed();
+            self.close(key);
         }
+    }
+
+    /// Frees a stream both of whose halves have ended.
+    #[inline]
+    pub(super) fn close(&mut self, key: StreamKey) {
+        self.streams.remove(key);
+        self.limits.on_stream_completed();
     }
 
     /// Encodes a block straight into the output, behind a header that is filled in afterwards.
@@ -253,8 +305,7 @@ impl Connection {
         out.extend_from_slice(&[0; FRAME_HEADER_LEN]);
         encode(&mut self.encoder, out);
         seal_block(out, start, id, end_stream, self.peer.max_frame_size);
-        self.limits.on_progress();
-        self.pings.on_progress();
+        self.on_progress();
     }
 
     /// Size and limit, if the peer does not accept the list.
@@ -268,18 +319,29 @@ impl Connection {
     where
         I: Iterator<Item = Field<'f>> + Clone,
     {
-        // A list that is the same for every call is short; it is only measured for peers that accept very
-        // little.
-        if self.peer.max_header_list_size.is_some_and(|limit| limit < SMALL_LIST) {
+        if self.peer.measures_lists() {
             let fields = fields();
             if let Some(exceeded) = self.too_large(&fields) {
                 return Err(exceeded);
             }
             self.write_block(id, end_stream, |encoder, out| encoder.encode_cached(block, || fields, out));
-        } else {
-            self.write_block(id, end_stream, |encoder, out| encoder.encode_cached(block, fields, out));
+            return Ok(());
+        }
+        match self.encoder.cached(block) {
+            Some(block) if block.len() <= self.peer.max_frame_size as usize => {
+                append_whole_block(self.output.frames(), id, block, end_stream);
+                self.on_progress();
+            }
+            _ => self.write_block(id, end_stream, |encoder, out| encoder.encode_cached(block, fields, out)),
         }
         Ok(())
+    }
+
+    /// HEADERS or DATA are in the output.
+    #[inline]
+    pub(super) fn on_progress(&mut self) {
+        self.limits.on_progress();
+        self.pings.on_progress();
     }
 
     /// Size of the list and the peer's limit, if it exceeds it (10.5.1).
@@ -290,9 +352,6 @@ impl Connection {
         (size > limit as usize).then_some((size, limit))
     }
 }
-
-/// Peers whose limit is below this get even cached blocks measured, in octets.
-pub(super) const SMALL_LIST: u32 = 4096;
 
 fn is_head<'f>(mut fields: impl Iterator<Item = Field<'f>>) -> bool {
     fields.find(|field| field.name == b":method").is_some_and(|method| method.value == b"HEAD")

@@ -42,6 +42,9 @@ pub struct Config {
     pub send_buffer_per_stream: usize,
     /// Octets of output not yet taken by the socket above which nothing more is scheduled. Default 256 KiB.
     pub write_buffer_high_water: usize,
+    /// Server: whether a request whose data lies behind its head, in one frame and whole, comes as one
+    /// [`Event::Request`](crate::Event::Request) instead of two events. Without meaning on a client. Default false.
+    pub whole_requests: bool,
     /// Client: the id of the first stream; an even one counts as the odd one above it. For tests of what happens
     /// when the ids run out, which nobody can wait for. Default 1.
     pub first_stream_id: StreamId,
@@ -111,6 +114,7 @@ impl Config {
             header_table_size: 4_096,
             send_buffer_per_stream: 32 * 1024,
             write_buffer_high_water: 256 * 1024,
+            whole_requests: false,
             first_stream_id: StreamId::FIRST_CLIENT,
             max_backlog: 16 * 1024 * 1024,
             hash_seed: 0x243f_6a88_85a3_08d3,

@@ -6,7 +6,7 @@ use super::headers::TOO_LITTLE_DATA;
 use super::input::Fault;
 use super::{Connection, Event};
 use crate::error::ConnectionError;
-use crate::frame::{Data, WindowUpdate};
+use crate::frame::{Data, FRAME_HEADER_LEN, Flags, FrameHeader, FrameType, WindowUpdate};
 use crate::stream::{RecvHalf, UNKNOWN_LENGTH};
 use crate::{ErrorCode, StreamId, StreamKey};
 
@@ -57,7 +57,9 @@ impl Connection {
         let unwanted = stream.reset_after.is_some();
         if end_stream {
             stream.recv = RecvHalf::Ended;
-            self.remove_if_closed(key);
+            if stream.is_closed() {
+                self.close(key);
+            }
         } else {
             let counts = data.is_empty() && !stream.empty_is_free;
             stream.empty_is_free = !data.is_empty();
@@ -70,8 +72,37 @@ impl Connection {
                 self.release(key, used);
             }
         }
-        let silent = unwanted || (data.is_empty() && !end_stream);
-        Ok((!silent).then_some(Event::Data { stream: key, data, end_stream }))
+        if unwanted || (data.is_empty() && !end_stream) {
+            return Ok(None);
+        }
+        Ok(Some(Event::Data { stream: key, data, end_stream }))
+    }
+
+    /// The data of a stream whose head has just come, and the octets it takes, if `input` begins with the one DATA
+    /// frame that ends it. Anything out of the ordinary, faults above all, is left to [`handle_data`](Self::handle_data).
+    #[inline(always)]
+    pub(super) fn take_body<'a>(&mut self, key: StreamKey, input: &'a [u8]) -> Option<(&'a [u8], usize)> {
+        let header = FrameHeader::parse(input)?;
+        if header.kind != FrameType::Data
+            || header.flags != Flags::END_STREAM
+            || header.stream != key.id()
+            || header.len > self.config.max_frame_size
+        {
+            return None;
+        }
+        let data = input.get(FRAME_HEADER_LEN..header.frame_len())?;
+        let stream = self.streams.get_mut(key)?;
+        let is_promised = stream.expected == UNKNOWN_LENGTH || stream.expected == data.len() as u64;
+        let room = self.recv_window.available().min(stream.recv_window.available());
+        if !is_promised || data.len() > room {
+            return None;
+        }
+        // A peer that has ended its side needs no window, so the stream's is not kept any more.
+        stream.recv = RecvHalf::Ended;
+        stream.expected = if stream.expected == UNKNOWN_LENGTH { UNKNOWN_LENGTH } else { 0 };
+        let is_received = self.on_connection_received(data.len()).is_ok();
+        debug_assert!(is_received, "the window was asked");
+        Some((data, header.frame_len()))
     }
 
     /// Gives the peer `bytes` octets of stream window back. Small amounts are gathered until half a window is
@@ -92,16 +123,13 @@ impl Connection {
     /// The connection's window is credited on receipt, whatever becomes of the data: it bounds what is in
     /// flight, the windows of the streams bound what is buffered. So no stream can starve another, and
     /// nothing leaks when frames are ignored.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_connection_received(&mut self, len: usize) -> Result<(), ConnectionError> {
         // [9113-6.9.1-3]
-        if self.recv_window.on_received(len).is_err() {
-            return Err(ConnectionError::peer(
-                ErrorCode::FLOW_CONTROL_ERROR,
-                "DATA beyond the connection's window",
-            ));
-        }
-        if let Some(increment) = self.recv_window.release(len) {
+        let due = self.recv_window.on_received_and_used(len).map_err(|_| {
+            ConnectionError::peer(ErrorCode::FLOW_CONTROL_ERROR, "DATA beyond the connection's window")
+        })?;
+        if let Some(increment) = due {
             self.announced = self.announced.saturating_add(u64::from(increment));
             WindowUpdate { stream: StreamId::CONNECTION, increment }.encode(self.output.frames());
             self.on_half_window_used();

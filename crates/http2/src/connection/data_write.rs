@@ -6,8 +6,10 @@ use bytes::Bytes;
 
 use super::{Connection, Event};
 use crate::error::StreamError;
+use crate::frame::{FRAME_HEADER_LEN, append_whole_block};
+use crate::output::LINK_FROM;
 use crate::stream::{SendHalf, Stream, Waiting};
-use crate::{ErrorCode, StreamKey};
+use crate::{CachedBlock, ErrorCode, StreamKey};
 
 /// Room for an exact number of octets of stream data, made by [`Connection::write_data`] or
 /// [`Connection::write_only_data`]: fill the [`buffers`](Self::buffers), then [`commit`](Self::commit). Dropped without
@@ -19,8 +21,6 @@ pub struct DataWrite<'c> {
     key: StreamKey,
     len: usize,
     place: Place,
-    /// Lengths of the buffers before the write, or before the frame header that was appended for it.
-    undo: (usize, usize),
     /// Lengths of the buffers before the data.
     start: (usize, usize),
     /// The data is all that the stream has: it ends with it, or is reset without it.
@@ -30,8 +30,8 @@ pub struct DataWrite<'c> {
 /// Where the octets go.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// Into a DATA frame at the end of the output, whose header is here.
-    Output { header_at: usize },
+    /// Into a DATA frame at the end of the output, whose header is here, and was begun for this write or before.
+    Output { header_at: usize, is_begun: bool },
     /// Into the stream's queue.
     Queue,
     /// Nowhere any more: committed or rolled back.
@@ -44,6 +44,7 @@ impl DataWrite<'_> {
     /// The stream of octets is the vector with each linked `(at, bytes)` spliced in before `vector[at]`; `at`
     /// counts from the start of the vector, what was in it before included, and never decreases. Linked
     /// `bytes` must not be empty.
+    #[inline]
     pub fn buffers(&mut self) -> (&mut Vec<u8>, &mut VecDeque<(usize, Bytes)>) {
         if matches!(self.place, Place::Output { .. }) {
             return self.connection.output.buffers();
@@ -103,7 +104,7 @@ impl DataWrite<'_> {
         let (key, len, is_all) = (self.key, self.len, self.is_all);
         let connection = &mut *self.connection;
         let Some(stream) = connection.streams.get_mut(key) else { return Err(StreamError::Gone) };
-        if let Place::Output { header_at } = place {
+        if let Place::Output { header_at, .. } = place {
             stream.send_window.spend(len);
             connection.send_window.spend(len);
             connection.limits.on_progress();
@@ -134,12 +135,25 @@ impl DataWrite<'_> {
 }
 
 impl Drop for DataWrite<'_> {
+    #[inline]
     fn drop(&mut self) {
+        if !matches!(self.place, Place::Done) {
+            self.roll_back();
+        }
+    }
+}
+
+impl DataWrite<'_> {
+    #[cold]
+    fn roll_back(&mut self) {
         match self.place {
-            Place::Output { .. } => self.connection.output.roll_back(self.undo),
+            Place::Output { header_at, is_begun } => {
+                let bytes = if is_begun { header_at } else { self.start.0 };
+                self.connection.output.roll_back((bytes, self.start.1));
+            }
             Place::Queue => {
                 if let Some(stream) = self.connection.streams.get_mut(self.key) {
-                    stream.queue.roll_back(self.undo);
+                    stream.queue.roll_back(self.start);
                 }
             }
             Place::Done => return,
@@ -159,6 +173,7 @@ impl Connection {
     ///
     /// # Errors
     /// [`StreamError::Gone`], [`StreamError::Ended`], or [`StreamError::OutOfOrder`] before the head.
+    #[inline]
     pub fn write_data(&mut self, key: StreamKey, len: usize) -> Result<DataWrite<'_>, StreamError> {
         let stream = self.streams.get(key).ok_or(StreamError::Gone)?;
         check_open(stream)?;
@@ -169,16 +184,15 @@ impl Connection {
             && len <= self.send_window.available()
             && len <= self.max_data_frame()
             && self.output.len() < self.config.write_buffer_high_water;
-        let (place, undo, start) = if direct {
-            let undo = self.output.mark();
-            let growable = self.output.growable(key.id(), len, self.max_data_frame());
-            let header_at = growable.unwrap_or_else(|| self.output.reserve_header());
-            (Place::Output { header_at }, undo, self.output.mark())
-        } else {
-            let mark = stream.queue.mark();
-            (Place::Queue, mark, mark)
-        };
-        Ok(DataWrite { connection: self, key, len, place, undo, start, is_all: false })
+        if !direct {
+            let start = stream.queue.mark();
+            return Ok(DataWrite { connection: self, key, len, place: Place::Queue, start, is_all: false });
+        }
+        let growable = self.output.growable(key.id(), len, self.max_data_frame());
+        let header_at = growable.unwrap_or_else(|| self.output.reserve_header_for(len));
+        let place = Place::Output { header_at, is_begun: growable.is_none() };
+        let start = self.output.mark();
+        Ok(DataWrite { connection: self, key, len, place, start, is_all: false })
     }
 
     /// Like [`write_data`](Self::write_data), for the only data of a stream that was just opened: committed, it ends
@@ -191,6 +205,43 @@ impl Connection {
         let mut write = self.write_data(key, len)?;
         write.is_all = true;
         Ok(write)
+    }
+
+    /// [`send_cached_headers`](Self::send_cached_headers) of a head and [`write_data`](Self::write_data) behind it, where
+    /// both go straight into the output.
+    ///
+    /// # Errors
+    /// The connection, where they do not, for whatever reason: nothing has been done then.
+    #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of frames")]
+    pub fn write_first_data(
+        &mut self,
+        key: StreamKey,
+        head: &CachedBlock,
+        len: usize,
+    ) -> Result<DataWrite<'_>, &mut Self> {
+        let max_data = self.max_data_frame();
+        let Some(stream) = self.streams.get_mut(key) else { return Err(self) };
+        let Some(head) = self.encoder.cached(head) else { return Err(self) };
+        // [9113-6.9.1-1]
+        let room = max_data.min(stream.send_window.available()).min(self.send_window.available());
+        if stream.send != SendHalf::HeadDue
+            || len > room
+            || head.len() > self.peer.max_frame_size as usize
+            || !self.schedule.is_empty()
+            || self.output.len() >= self.config.write_buffer_high_water
+            || self.peer.measures_lists()
+        {
+            return Err(self);
+        }
+        let out = self.output.frames();
+        out.reserve(2 * FRAME_HEADER_LEN + head.len() + len.min(LINK_FROM));
+        append_whole_block(out, key.id(), head, false);
+        stream.send = SendHalf::Open;
+        self.on_progress();
+        let place = Place::Output { header_at: self.output.reserve_header(), is_begun: true };
+        let start = self.output.mark();
+        Ok(DataWrite { connection: self, key, len, place, start, is_all: false })
     }
 
     /// Ends our side of the stream, after what is queued: on the last DATA frame if that is still ours to
@@ -357,6 +408,7 @@ impl Connection {
 }
 
 /// Data may only follow the head and must come before the end.
+#[inline]
 fn check_open(stream: &Stream) -> Result<(), StreamError> {
     match stream.send {
         SendHalf::HeadDue => Err(StreamError::OutOfOrder),

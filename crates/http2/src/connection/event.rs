@@ -29,6 +29,17 @@ pub enum Event<'a> {
         /// Nothing follows: the peer's side has ended.
         end_stream: bool,
     },
+    /// Server: a new, well-formed request with all its data; the peer's side has ended. Only with
+    /// [`Config::whole_requests`](crate::Config::whole_requests), and equal to [`Event::Headers`] and the
+    /// [`Event::Data`] that ends the stream.
+    Request {
+        /// The stream.
+        stream: StreamKey,
+        /// Its head, possibly shared with earlier calls.
+        head: Arc<Head>,
+        /// The data; may be empty.
+        data: &'a [u8],
+    },
     /// A header list longer than we accept. It was decoded for the compression table's sake, its text is
     /// gone. On a server, a first one opened the stream so that it can be answered (HTTP 431).
     HeadersTooLarge {

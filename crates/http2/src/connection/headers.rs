@@ -116,6 +116,10 @@ impl Connection {
     }
 
     fn on_block(&mut self, arrived: &Arrived<'_>, now: Instant) -> Result<Option<Event<'static>>, Fault> {
+        // First, since no stream has such an id yet.
+        if self.ids.is_new(arrived.stream) {
+            return self.on_request(arrived, now);
+        }
         if let Some(key) = self.streams.find(arrived.stream) {
             return match self.streams.get(key).map(|stream| stream.recv) {
                 Some(RecvHalf::HeadDue) => self.on_response(key, arrived, now),
@@ -127,11 +131,7 @@ impl Connection {
                 }
             };
         }
-        if self.ids.is_new(arrived.stream) {
-            self.on_request(arrived, now)
-        } else {
-            self.on_stray_block(arrived)
-        }
+        self.on_stray_block(arrived)
     }
 
     /// Server: a client opens a stream.
@@ -139,7 +139,22 @@ impl Connection {
         let id = arrived.stream;
         self.ids.on_peer_opened(id);
         // [9113-4.3-2]
-        let decoded = self.decode(BlockKind::Request, arrived)?;
+        if let Some(head) = self.known(BlockKind::Request, arrived) {
+            return self.open_for_peer(arrived, Ok(List::Stored(head)), now);
+        }
+        let decoded = self.decode_anew(BlockKind::Request, arrived)?;
+        self.open_for_peer(arrived, decoded, now)
+    }
+
+    /// Opens the stream, if it may be. Compiled twice, so that heads that are known skip what they cannot be.
+    #[inline(always)]
+    fn open_for_peer(
+        &mut self,
+        arrived: &Arrived<'_>,
+        decoded: Decoded,
+        now: Instant,
+    ) -> Result<Option<Event<'static>>, Fault> {
+        let id = arrived.stream;
         // [9113-6.8-5]
         if self.shutdown == Shutdown::Final {
             // 6.8: streams above the one that GOAWAY named are ignored.
@@ -253,14 +268,25 @@ impl Connection {
 
     /// Looks the block up or decodes it.
     fn decode(&mut self, kind: BlockKind, arrived: &Arrived<'_>) -> Result<Decoded, ConnectionError> {
-        let generation = self.decoder.table_generation();
-        // A block that must begin with a table size update cannot be the one that is remembered.
-        if arrived.whole
-            && !self.decoder.update_due()
-            && let Some(head) = self.memo.find(kind, arrived.block, generation)
-        {
-            return Ok(Ok(List::Stored(head)));
+        match self.known(kind, arrived) {
+            Some(head) => Ok(Ok(List::Stored(head))),
+            None => self.decode_anew(kind, arrived),
         }
+    }
+
+    /// The head, if the memo has it.
+    #[inline]
+    fn known(&mut self, kind: BlockKind, arrived: &Arrived<'_>) -> Option<Arc<Head>> {
+        // A block that must begin with a table size update cannot be the one that is remembered.
+        if !arrived.whole || self.decoder.update_due() {
+            return None;
+        }
+        self.memo.find(kind, arrived.block, self.decoder.table_generation())
+    }
+
+    #[inline(never)]
+    fn decode_anew(&mut self, kind: BlockKind, arrived: &Arrived<'_>) -> Result<Decoded, ConnectionError> {
+        let generation = self.decoder.table_generation();
         let limit = self.config.max_header_list_size as usize;
         let expected = self.memo.expected(kind, arrived.block.len());
         let mut builder = HeadBuilder::new(kind, limit, expected);

@@ -3,6 +3,7 @@
 //!
 //! Header blocks are in `headers`, SETTINGS in `settings`, GOAWAY in `goaway`, DATA in `data_read`.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::ids::{Absent, ResetBy};
@@ -16,7 +17,7 @@ use crate::frame::{
 };
 use crate::limits::calm;
 use crate::stream::SendHalf;
-use crate::{ErrorCode, StreamId};
+use crate::{ErrorCode, Head, StreamId, StreamKey};
 
 /// A broken rule, by how far it reaches (RFC 9113, 5.4).
 #[derive(Clone, Copy)]
@@ -74,11 +75,32 @@ impl Connection {
             return Ok(Progress { consumed: 0, event: None });
         };
         match self.handle_frame(header, payload, now) {
+            Ok(Some(Event::Headers { stream, head, end_stream: false })) if self.config.whole_requests => {
+                Ok(self.with_body(stream, head, input, consumed))
+            }
             Ok(event) => Ok(Progress { consumed, event }),
             Err(fault) => match self.on_fault(fault, now) {
                 Ok(event) => Ok(Progress { consumed, event }),
                 Err(error) => Err(self.fail(error)),
             },
+        }
+    }
+
+    /// A request's head that ends at `input[consumed]`, with its data if that is all there.
+    #[inline(always)]
+    fn with_body<'a>(
+        &mut self,
+        stream: StreamKey,
+        head: Arc<Head>,
+        input: &'a [u8],
+        consumed: usize,
+    ) -> Progress<'a> {
+        match input.get(consumed..).and_then(|rest| self.take_body(stream, rest)) {
+            Some((data, more)) => Progress {
+                consumed: consumed.saturating_add(more),
+                event: Some(Event::Request { stream, head, data }),
+            },
+            None => Progress { consumed, event: Some(Event::Headers { stream, head, end_stream: false }) },
         }
     }
 

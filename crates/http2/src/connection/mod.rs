@@ -135,7 +135,8 @@ enum Phase {
 
 impl Connection {
     /// Starts a connection: the client's preface, SETTINGS and the connection's window are queued as output.
-    pub fn new(role: Role, config: Config, now: Instant) -> Self {
+    pub fn new(role: Role, mut config: Config, now: Instant) -> Self {
+        config.whole_requests &= role == Role::Server;
         let ledger = config.adaptive_windows.as_ref().map_or_else(Ledger::default, |adaptive| {
             Ledger::new(u64::from(adaptive.max_connection_window), adaptive.budget.clone())
         });

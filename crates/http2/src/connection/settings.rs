@@ -28,7 +28,17 @@ impl PeerSettings {
             max_header_list_size: None,
         }
     }
+
+    /// Whether lists have to be measured that are the same for every call. They are short, so only for peers that
+    /// accept very little.
+    #[inline]
+    pub(super) fn measures_lists(&self) -> bool {
+        self.max_header_list_size.is_some_and(|limit| limit < SMALL_LIST)
+    }
 }
+
+/// Header lists of this size are accepted by nearly everyone, in octets.
+const SMALL_LIST: u32 = 4096;
 
 /// Window of a stream until SETTINGS say otherwise, and of the connection until WINDOW_UPDATE does (6.9.2).
 pub(super) const DEFAULT_WINDOW_SIZE: u32 = 65_535;

@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::commands::SMALL_LIST;
 use super::{Connection, Phase};
 use crate::error::ConnectionError;
 use crate::frame::{FRAME_HEADER_LEN, Flags, FrameHeader, FrameType};
@@ -95,7 +94,7 @@ impl Connection {
         let block_len = framed.len().checked_sub(2 * FRAME_HEADER_LEN)?;
         let fits = len <= self.max_data_frame()
             && block_len <= self.peer.max_frame_size as usize
-            && self.peer.max_header_list_size.is_none_or(|limit| limit >= SMALL_LIST)
+            && !self.peer.measures_lists()
             && len <= self.peer.initial_window_size as usize
             && len <= self.send_window.available()
             && self.schedule.is_empty()

@@ -27,7 +27,7 @@ pub struct FrameHeader {
 impl FrameHeader {
     /// Reads the header at the front of `input`; `None` while fewer than nine bytes are there.
     // [9113-4.1-3] [9113-4.1-4]
-    #[inline]
+    #[inline(always)]
     pub fn parse(input: &[u8]) -> Option<Self> {
         let &[l0, l1, l2, kind, flags, s0, s1, s2, s3] = input.first_chunk::<FRAME_HEADER_LEN>()?;
         Some(Self {

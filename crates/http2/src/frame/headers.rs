@@ -77,6 +77,18 @@ impl<'a> Headers<'a> {
     }
 }
 
+/// Appends a field block as one HEADERS frame; it must not be longer than the peer's maximum.
+// [9113-4.1-1] [9113-4.3-1]
+#[inline]
+#[expect(clippy::arithmetic_side_effects, reason = "lengths of buffers in memory")]
+pub fn append_whole_block(out: &mut Vec<u8>, stream: StreamId, block: &[u8], end_stream: bool) {
+    let flags = Flags::END_HEADERS.with(Flags::END_STREAM, end_stream);
+    let header = FrameHeader { len: block.len() as u32, kind: FrameType::Headers, flags, stream };
+    out.reserve(FRAME_HEADER_LEN + block.len());
+    header.encode(out);
+    out.extend_from_slice(block);
+}
+
 /// Turns a field block that was encoded in place into frames.
 ///
 /// The caller put [`FRAME_HEADER_LEN`] bytes of room at `out[start..]` and the block behind them, up to the end

@@ -25,7 +25,7 @@ pub use self::{
     data::Data,
     goaway::GoAway,
     head::{FRAME_HEADER_LEN, Flags, FrameHeader, FrameType, MAX_MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE},
-    headers::{Headers, seal_block},
+    headers::{Headers, append_whole_block, seal_block},
     ping::Ping,
     priority::{Dependency, Priority},
     push_promise::PushPromise,

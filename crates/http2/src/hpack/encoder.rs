@@ -135,6 +135,15 @@ impl Encoder {
         if self.lowest_unannounced.is_some() { None } else { cached.framed(self.state()) }
     }
 
+    /// The block that [`Self::encode_cached`] would append for `cached`, if that is a copy and nothing else.
+    #[inline]
+    pub fn cached<'b>(&self, cached: &'b CachedBlock) -> Option<&'b [u8]> {
+        if self.lowest_unannounced.is_some() {
+            return None;
+        }
+        cached.get(self.state())
+    }
+
     /// Changes whenever the dynamic table does.
     #[inline]
     pub fn table_generation(&self) -> u64 {

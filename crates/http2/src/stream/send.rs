@@ -40,6 +40,12 @@ impl SendQueue {
         self.0.as_ref().map_or(0, |parts| parts.len)
     }
 
+    /// Whether there is no memory to give back.
+    #[inline]
+    pub(crate) fn is_unused(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Both buffers, for a `DataWrite`.
     pub(crate) fn buffers(&mut self) -> (&mut Vec<u8>, &mut VecDeque<(usize, Bytes)>) {
         let parts = self.0.get_or_insert_default();

@@ -54,6 +54,46 @@ pub(crate) enum Waiting {
 pub(crate) const UNKNOWN_LENGTH: u64 = u64::MAX;
 
 impl Stream {
+    /// Makes the entry free.
+    #[inline]
+    fn vacate(&mut self) {
+        self.id = StreamId::CONNECTION;
+        if !self.queue.is_unused() {
+            self.queue = SendQueue::default();
+        }
+        if self.trailers.is_some() {
+            self.trailers = None;
+        }
+        self.scheduled = false;
+        self.waiting = Waiting::No;
+        self.empty_is_free = true;
+        self.unmoved = 0;
+        self.bodiless = false;
+        self.expected = UNKNOWN_LENGTH;
+        self.reset_after = None;
+    }
+
+    /// An entry as [`vacate`](Self::vacate) leaves it: what every stream begins as, but for its id, halves and windows.
+    fn vacant() -> Self {
+        Stream {
+            id: StreamId::CONNECTION,
+            send: SendHalf::Ended,
+            recv: RecvHalf::Ended,
+            scheduled: false,
+            waiting: Waiting::No,
+            empty_is_free: true,
+            unmoved: 0,
+            bodiless: false,
+            grown: 0,
+            send_window: Window::new(0),
+            recv_window: RecvWindow::new(0),
+            expected: UNKNOWN_LENGTH,
+            queue: SendQueue::default(),
+            trailers: None,
+            reset_after: None,
+        }
+    }
+
     /// No more frames in either direction but those the RFC allows on closed streams.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
@@ -101,30 +141,15 @@ impl Store {
         send_window: u32,
         recv_window: u32,
     ) -> StreamKey {
-        let stream = Stream {
-            id,
-            send,
-            recv,
-            scheduled: false,
-            waiting: Waiting::No,
-            empty_is_free: true,
-            unmoved: 0,
-            bodiless: false,
-            grown: 0,
-            send_window: Window::new(send_window),
-            recv_window: RecvWindow::new(recv_window),
-            expected: UNKNOWN_LENGTH,
-            queue: SendQueue::default(),
-            trailers: None,
-            reset_after: None,
-        };
-        let index = if let Some(index) = self.free.pop() {
-            self.entries[index as usize] = stream;
-            index
-        } else {
-            self.entries.push(stream);
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Stream::vacant());
             (self.entries.len() - 1) as u32
-        };
+        });
+        let stream = &mut self.entries[index as usize];
+        stream.id = id;
+        (stream.send, stream.recv) = (send, recv);
+        stream.send_window = Window::new(send_window);
+        stream.recv_window = RecvWindow::new(recv_window);
         self.ids.insert(id, index);
         StreamKey::new(index, id)
     }
@@ -132,9 +157,7 @@ impl Store {
     /// Removes a stream and all that is queued on it. A stale key removes nothing.
     pub(crate) fn remove(&mut self, key: StreamKey) {
         if let Some(stream) = self.get_mut(key) {
-            stream.id = StreamId::CONNECTION;
-            stream.queue = SendQueue::default();
-            stream.trailers = None;
+            stream.vacate();
             let grown = std::mem::take(&mut stream.grown);
             if grown > 0 {
                 self.ledger.give(grown);

@@ -96,7 +96,7 @@ pub(crate) fn watched<R>(watch: &mut Option<Box<Watch>>, poll: impl FnOnce() -> 
 
 /// Runs `poll` with `port` in this thread's cell, and gives the port back. Panics of `poll` are the caller's to
 /// catch inside of `poll`: the port has to come back whatever happens.
-#[inline]
+#[inline(always)]
 pub(crate) fn with_port<R>(port: Port, poll: impl FnOnce() -> R) -> (Port, R) {
     let outer = PORT.with(|cell| cell.borrow_mut().replace(port));
     let result = poll();
@@ -152,6 +152,13 @@ pub(crate) fn send_reply<C: Codec<B>, B: 'static>(
     transcode: Option<&dyn Transcode>,
 ) -> Result<(), Status> {
     let sent = on_port(|port| {
+        if let Port::Wire(wire) = port
+            && wire.watch.is_none()
+            && compression.is_none()
+            && metadata.is_empty()
+        {
+            return Some(wire.send_plain_reply::<C, B>(message, transcode));
+        }
         if let Err(status) = port.send_head(metadata, compression) {
             return Some(Err(status));
         }

@@ -113,6 +113,7 @@ pub(super) struct ReplyHeads {
 }
 
 impl ReplyHeads {
+    #[inline(always)]
     pub(super) fn block(&mut self, head: ReplyHead) -> &mut CachedBlock {
         if head == ReplyHead::default() {
             return &mut self.plain;

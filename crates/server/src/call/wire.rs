@@ -74,6 +74,7 @@ impl Wire {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED when the peer does not accept that much metadata (wire-rules 27); nothing was sent.
+    #[inline]
     pub(crate) fn send_head(
         &mut self,
         key: StreamKey,
@@ -110,11 +111,13 @@ impl Wire {
         transcode: Option<&dyn Transcode>,
         wish: Option<bool>,
     ) -> Result<(), Status> {
-        let Some(reply) = &self.reply else { return Err(Status::internal("no call is polled")) };
+        let Some(reply) = &self.reply else { return Err(no_call()) };
         let mut target = WireTarget {
             connection: Some(&mut self.connection),
             key: reply.key,
             limit: reply.request().max_send,
+            head: None,
+            refused: None,
             write: None,
             packing: Packing::of(reply.plan().packer(), wish),
             staged: None,
@@ -123,6 +126,47 @@ impl Wire {
         match format::encode::<C, T, _>(message, transcode, &mut target) {
             Ok(()) => target.commit(self.sent.as_mut()),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends head and message of a reply that has one, and neither metadata nor wishes: what
+    /// [`open_reply`](Self::open_reply) and [`send_message`](Self::send_message) do, in one go if nothing is in the way.
+    ///
+    /// # Errors
+    /// As for both.
+    #[inline]
+    pub(super) fn send_plain_reply<C: Codec<T>, T>(
+        &mut self,
+        message: &T,
+        transcode: Option<&dyn Transcode>,
+    ) -> Result<(), Status> {
+        let Some(reply) = &mut self.reply else { return Err(no_call()) };
+        if reply.head_sent || reply.plan().packer().is_some() {
+            self.open_reply(None, &MetadataMap::new())?;
+            return self.send_message::<C, T>(message, transcode, None);
+        }
+        let head = reply.plan().head;
+        let mut target = WireTarget {
+            connection: Some(&mut self.connection),
+            key: reply.key,
+            limit: reply.request().max_send,
+            head: Some(Opening { head, block: self.reply_heads.block(head), is_sent: &mut reply.head_sent }),
+            refused: None,
+            write: None,
+            packing: None,
+            staged: None,
+            written: Written::default(),
+        };
+        let encoded = format::encode::<C, T, _>(message, transcode, &mut target);
+        if target.head.is_some() {
+            // The codec asked for no room. The head is out before the error (wire-rules E3).
+            drop(target);
+            self.open_reply(None, &MetadataMap::new())?;
+            return Err(encoded.err().unwrap_or_else(unasked).into());
+        }
+        match encoded {
+            Ok(()) => target.commit(self.sent.as_mut()),
+            Err(error) => Err(target.refused.take().unwrap_or_else(|| error.into())),
         }
     }
 
@@ -219,6 +263,17 @@ impl Wire {
     }
 }
 
+/// wire-rules Z3
+#[cold]
+fn unasked() -> EncodeError {
+    EncodeError::codec("the codec asked for no room")
+}
+
+#[cold]
+fn no_call() -> Status {
+    Status::internal("no call is polled")
+}
+
 /// The buffer, unless an unusually large block has left it unusually large: connections are many and live long.
 fn reused(scratch: &mut Vec<u8>) -> &mut Vec<u8> {
     const KEPT: usize = 16 * 1024;
@@ -275,6 +330,10 @@ struct WireTarget<'c> {
     connection: Option<&'c mut Connection>,
     key: StreamKey,
     limit: usize,
+    /// A head that goes with the message and has not gone yet.
+    head: Option<Opening<'c>>,
+    /// Why the head has not gone.
+    refused: Option<Status>,
     write: Option<DataWrite<'c>>,
     packing: Option<Packing<'c>>,
     /// The message, if it is to be compressed.
@@ -282,13 +341,21 @@ struct WireTarget<'c> {
     written: Written,
 }
 
-impl WireTarget<'_> {
+/// The head of a reply that has not gone yet.
+struct Opening<'c> {
+    head: ReplyHead,
+    block: &'c mut CachedBlock,
+    is_sent: &'c mut bool,
+}
+
+impl<'c> WireTarget<'c> {
     /// Sends the message, and adds it to `sent` if somebody wants to know.
-    fn commit(mut self, sent: Option<&mut Vec<MessageSize>>) -> Result<(), Status> {
-        if let (Some(staged), Some(packing)) = (self.staged.take(), self.packing) {
-            self.write_packed(staged.pack(packing)?);
+    #[inline]
+    fn commit(&mut self, sent: Option<&mut Vec<MessageSize>>) -> Result<(), Status> {
+        if self.staged.is_some() {
+            self.write_staged()?;
         }
-        match self.write {
+        match self.write.take() {
             // A stream that is gone takes no data; its call learns that by being dropped.
             Some(write) => match write.commit() {
                 Ok(()) => {
@@ -301,18 +368,53 @@ impl WireTarget<'_> {
                 Err(error) => Err(Status::internal(format!("message not sent: {error}"))),
             },
             None if self.connection.is_none() => Ok(()),
-            // wire-rules Z3
-            None => Err(EncodeError::codec("the codec asked for no room").into()),
+            None => Err(unasked().into()),
         }
     }
 
-    /// Whether no message was begun.
-    fn is_untouched(&self) -> bool {
-        self.write.is_none() && self.staged.is_none()
+    /// Sends the head by itself, since something is in the way; then makes room for the message.
+    #[cold]
+    fn open(
+        &mut self,
+        connection: &'c mut Connection,
+        opening: Opening<'c>,
+        len: usize,
+    ) -> Result<DataWrite<'c>, EncodeError> {
+        let Opening { head, block, is_sent } = opening;
+        let sent = connection.send_cached_headers(self.key, block, || head.fields(), false);
+        if let Err(StreamError::HeaderListTooLarge { size, limit }) = sent {
+            self.refused = Some(too_large("initial", size, limit));
+            return Err(EncodeError::closed());
+        }
+        // The stream may be gone: the peer reset it, and the event that says so is on its way to the call.
+        *is_sent = true;
+        connection.write_data(self.key, len).map_err(|_| EncodeError::closed())
+    }
+
+    /// Whether the message is to be compressed, and so put down for now.
+    #[cold]
+    fn stages(&mut self, len: usize) -> Result<bool, EncodeError> {
+        if self.staged.is_some() {
+            return Err(self.no_room());
+        }
+        let stages = self.connection.is_some() && self.packing.is_some_and(|packing| packing.wants(len));
+        Ok(stages)
+    }
+
+    /// Why a codec gets no room.
+    #[cold]
+    fn no_room(&self) -> EncodeError {
+        if self.write.is_none() && self.staged.is_none() {
+            return EncodeError::closed();
+        }
+        // wire-rules Z3
+        EncodeError::codec("the codec asked for room twice")
     }
 
     #[cold]
-    fn write_packed(&mut self, packed: Packed) {
+    fn write_staged(&mut self) -> Result<(), Status> {
+        let (Some(staged), Some(packing)) = (self.staged.take(), self.packing) else { return Ok(()) };
+        let packed: Packed = staged.pack(packing)?;
         self.written = packed.written();
         // A stream that is gone takes no data, as in `commit`.
         if let Some(connection) = self.connection.take()
@@ -321,27 +423,32 @@ impl WireTarget<'_> {
             let (bytes, links) = self.write.insert(write).buffers();
             packed.write_to(bytes, links);
         }
+        Ok(())
     }
 }
 
 impl EncodeTarget for WireTarget<'_> {
+    #[inline]
     fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
         if len > self.limit {
             return Err(EncodeError::too_large(len, self.limit));
         }
         self.written.raw_len = len;
-        if let Some(packing) = self.packing
-            && packing.wants(len)
-            && self.is_untouched()
-        {
+        if self.packing.is_some() && self.stages(len)? {
             return Ok(self.staged.insert(Staged::new(len)).buffer());
         }
-        if !self.is_untouched() {
-            // wire-rules Z3
-            return Err(EncodeError::codec("the codec asked for room twice"));
-        }
-        let Some(connection) = self.connection.take() else { return Err(EncodeError::closed()) };
-        let write = connection.write_data(self.key, PREFIX_LEN + len).map_err(|_| EncodeError::closed())?;
+        let Some(connection) = self.connection.take() else { return Err(self.no_room()) };
+        let len_on_wire = PREFIX_LEN + len;
+        let write = match self.head.take() {
+            None => connection.write_data(self.key, len_on_wire).map_err(|_| EncodeError::closed())?,
+            Some(opening) => match connection.write_first_data(self.key, opening.block, len_on_wire) {
+                Ok(write) => {
+                    *opening.is_sent = true;
+                    write
+                }
+                Err(connection) => self.open(connection, opening, len_on_wire)?,
+            },
+        };
         let write = self.write.insert(write);
         let (bytes, links) = write.buffers();
         write_prefix(bytes, len as u32);

@@ -109,14 +109,22 @@ impl SpareSlots {
         self.by_method.get_mut(method.get()).and_then(Vec::pop).or_else(|| router.slot(method))
     }
 
+    #[inline]
     pub(super) fn give_back(&mut self, method: MethodIndex, slot: Slot) {
+        match self.by_method.get_mut(method.get()) {
+            Some(spare) if spare.len() < spare.capacity() => spare.push(slot),
+            Some(spare) if spare.len() >= Self::KEPT => drop(slot),
+            _ => self.give_back_first(method, slot),
+        }
+    }
+
+    /// Makes room first.
+    #[cold]
+    fn give_back_first(&mut self, method: MethodIndex, slot: Slot) {
         if method.get() >= self.by_method.len() {
             self.by_method.resize_with(method.get() + 1, Vec::new);
         }
-        let spare = &mut self.by_method[method.get()];
-        if spare.len() < Self::KEPT {
-            spare.push(slot);
-        }
+        self.by_method[method.get()].push(slot);
     }
 }
 

@@ -19,6 +19,7 @@ impl Serving {
     pub(super) fn on_event(&mut self, event: Event<'_>, now: Instant) {
         match event {
             Event::Headers { stream, head, end_stream } => self.on_headers(stream, &head, end_stream, now),
+            Event::Request { stream, head, data } => self.on_request(stream, &head, data, now),
             Event::Data { stream, data, end_stream } => self.on_data(stream, data, end_stream),
             // Trailers of a request carry nothing that gRPC defines; they end it.
             Event::Trailers { stream, .. } => self.on_data(stream, &[], true),
@@ -49,28 +50,58 @@ impl Serving {
     }
 
     fn on_headers(&mut self, key: StreamKey, head: &Arc<Head>, end_stream: bool, now: Instant) {
+        let Some(call) = self.open_call(key, head, end_stream, now) else { return };
+        if call.request().client_streaming {
+            self.open_inbox(call, end_stream);
+        } else if end_stream {
+            self.start_unary(call, &[]);
+        } else {
+            self.watch_requests(now);
+            self.insert(call, CallState::Receiving { body: None, looks: 0 });
+        }
+    }
+
+    /// Head and data of a request at once: what most calls are, and never in the table.
+    fn on_request(&mut self, key: StreamKey, head: &Arc<Head>, data: &[u8], now: Instant) {
+        let Some(call) = self.open_call(key, head, true, now) else { return };
+        if call.request().client_streaming {
+            self.open_inbox(call, false);
+            self.on_data(key, data, true);
+        } else {
+            self.start_unary(call, data);
+        }
+    }
+
+    /// Makes a call of a request's head. `None` if it was answered, or waits to be refused.
+    #[inline(always)]
+    fn open_call(&mut self, key: StreamKey, head: &Arc<Head>, is_whole: bool, now: Instant) -> Option<Call> {
         if let Some(orphans) = &self.orphans
             && orphans.count() > 0
             && self.refuse_beyond_handlers(key)
         {
-            return;
+            return None;
         }
         let request = match RequestHead::of(head, &self.shared.router, &self.shared.options.secure) {
             Ok(request) => request,
             // What is no gRPC comes from ordinary HTTP clients, most of which look for an answer only once their
             // request is out; and what is wrong with the rest of it is then told as such.
-            Err(refusal) if refusal.is_plain_http() && !end_stream => {
+            Err(refusal) if refusal.is_plain_http() && !is_whole => {
                 self.watch_requests(now);
-                return self.refused.push(Refused { stream: key, head: Arc::clone(head), looks: 0 });
+                self.refused.push(Refused { stream: key, head: Arc::clone(head), looks: 0 });
+                return None;
             }
-            Err(refusal) => return self.refuse(key, refusal),
+            Err(refusal) => {
+                self.refuse(key, refusal);
+                return None;
+            }
         };
         // A timeout beyond what the clock can say is no timeout (wire-rules 15).
         let deadline = request.timeout.and_then(|timeout| deadline_after(now, timeout));
         let call = Call { reply: Reply::new(key, Arc::clone(request)), deadline };
         if let Some(at) = deadline {
             if at <= now {
-                return self.finish(call, &Err(deadline_exceeded()));
+                self.finish(call, &Err(deadline_exceeded()));
+                return None;
             }
             let calls = &self.calls;
             let live = |key: StreamKey| {
@@ -78,27 +109,25 @@ impl Serving {
             };
             self.deadlines.push(at, key, calls.len(), live);
         }
-        // A request stream's handler starts with the head, before any message (wire-rules M4).
-        if request.client_streaming {
-            let config = InboxConfig {
-                encoding: request.encoding,
-                max_message: request.max_receive,
-                // The engine gathers up to half a window too: what is left has to be worth a frame.
-                credit_step: (self.shared.options.engine.initial_window_size as usize / 4).max(1),
-            };
-            let observer = self.shared.message_observer(request.method);
-            let (owner, name) = (Arc::clone(&self.mailbox) as _, key.index() as u64);
-            let inbox = SharedInbox::observed(config, owner, name, observer);
-            if end_stream {
-                inbox.finish(None);
-            }
-            self.start_streaming(call, inbox);
-        } else if end_stream {
-            self.start_unary(call, &[]);
-        } else {
-            self.watch_requests(now);
-            self.insert(call, CallState::Receiving { body: None, looks: 0 });
+        Some(call)
+    }
+
+    /// A request stream's handler starts with the head, before any message (wire-rules M4).
+    fn open_inbox(&mut self, call: Call, end_stream: bool) {
+        let request = call.request();
+        let config = InboxConfig {
+            encoding: request.encoding,
+            max_message: request.max_receive,
+            // The engine gathers up to half a window too: what is left has to be worth a frame.
+            credit_step: (self.shared.options.engine.initial_window_size as usize / 4).max(1),
+        };
+        let observer = self.shared.message_observer(request.method);
+        let (owner, name) = (Arc::clone(&self.mailbox) as _, call.key().index() as u64);
+        let inbox = SharedInbox::observed(config, owner, name, observer);
+        if end_stream {
+            inbox.finish(None);
         }
+        self.start_streaming(call, inbox);
     }
 
     /// Refuses a stream while handlers of streams that are gone take its place.
@@ -179,6 +208,7 @@ impl Serving {
     }
 
     /// The whole body of a one-message request lies in the read buffer: the fast path (wire-rules M3).
+    #[inline]
     fn start_unary(&mut self, call: Call, body: &[u8]) {
         if self.wire().connection.is_congested() {
             return self.put_unary_off(call, body);

@@ -160,6 +160,7 @@ impl Serving {
         self.calls.get_mut(key.index())?.take_if(|entry| entry.call.key() == key)
     }
 
+    #[inline]
     fn insert(&mut self, call: Call, state: CallState) {
         let index = call.key().index();
         if index >= self.calls.len() {

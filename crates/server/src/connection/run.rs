@@ -29,7 +29,7 @@ impl Serving {
         let Some(mut slot) = self.slots.take(request.method, router) else {
             return self.finish(call, &Err(Status::internal("the service has no slot for its own method")));
         };
-        let incoming = IncomingCall {
+        let mut incoming = IncomingCall {
             metadata: &request.metadata,
             body,
             inbox: inbox.clone(),
@@ -40,7 +40,7 @@ impl Serving {
             extra: None,
         };
         // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
-        match survive(|| slot.as_mut().start(incoming)) {
+        match survive(|| slot.as_mut().start(&mut incoming)) {
             Some(Ok(())) => {}
             Some(Err(status)) => {
                 self.slots.give_back(call.method(), slot);
@@ -57,6 +57,7 @@ impl Serving {
     }
 
     /// Polls a call in place, once. It ends, or it is parked.
+    #[inline(always)]
     fn run(&mut self, call: Call, mut slot: Slot, inbox: Option<Arc<SharedInbox>>) {
         let Call { reply, deadline } = call;
         let (key, method) = (reply.key, reply.request().method);
@@ -171,6 +172,7 @@ impl Serving {
     }
 
     /// Ends a call with what its handler returned.
+    #[inline]
     fn end(&mut self, call: Call, result: CallResult) {
         self.finish(call, &result);
         drop_error(result);
@@ -216,6 +218,7 @@ impl Serving {
     }
 
     /// The waker of the call at this index, which is about to be polled.
+    #[inline(always)]
     fn waker(&mut self, index: usize) -> &Waker {
         if index >= self.wakers.len() {
             self.wakers.resize_with(index + 1, || None);

@@ -115,7 +115,7 @@ impl InterceptedSlot {
             extensions: std::mem::take(&mut call.extensions),
             request_hooks: std::mem::take(&mut call.request_hooks),
         };
-        self.inner.as_mut().start(IncomingCall {
+        self.inner.as_mut().start(&mut IncomingCall {
             metadata: &call.shared_metadata(),
             body: request.body,
             inbox: request.inbox,
@@ -129,10 +129,11 @@ impl InterceptedSlot {
 }
 
 impl CallSlot for InterceptedSlot {
-    fn start(mut self: Pin<&mut Self>, call: IncomingCall<'_>) -> Result<(), Status> {
+    fn start(mut self: Pin<&mut Self>, call: &mut IncomingCall<'_>) -> Result<(), Status> {
         let this = &mut *self;
-        let IncomingCall { metadata, body, inbox, deadline, peer, limits, format, .. } = call;
-        let body = body.into_owned();
+        let IncomingCall { metadata, deadline, peer, limits, format, .. } = *call;
+        let inbox = call.inbox.take();
+        let body = std::mem::replace(&mut call.body, Payload::Borrowed(&[])).into_owned();
         let shown = inbox.is_none().then(|| body.clone().into_bytes());
         let metadata = Arc::clone(metadata);
         let mut seen =

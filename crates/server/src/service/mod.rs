@@ -37,11 +37,12 @@ pub trait Service: Send + Sync + 'static {
 /// unary call therefore allocates nothing here. The whole call is one future, which owns the service handle,
 /// so a response stream may borrow from the service.
 pub trait CallSlot: Send {
-    /// Decodes the request where the method takes one message, and makes the call's future. Polls nothing.
+    /// Decodes the request where the method takes one message, and makes the call's future, which takes out of `call`
+    /// what it needs. Polls nothing.
     ///
     /// # Errors
     /// The status that the call ends with, when the request does not decode.
-    fn start(self: Pin<&mut Self>, call: IncomingCall<'_>) -> Result<(), Status>;
+    fn start(self: Pin<&mut Self>, call: &mut IncomingCall<'_>) -> Result<(), Status>;
 
     /// Polls the call. It writes its reply through the port of this thread while it is polled.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult>;

@@ -7,12 +7,11 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::task::{Context, Poll};
 
-use peregrine_core::call::{Peer, StreamWatch};
+use peregrine_core::call::StreamWatch;
 use peregrine_core::{
-    Cancellation, Codec, Message, MetadataMap, Request, Response, Status, Streaming, Transcode, format,
+    Cancellation, Codec, Message, Payload, Request, Response, Status, Streaming, Transcode, format,
 };
 use pin_project_lite::pin_project;
 
@@ -30,10 +29,11 @@ where
     H: Fn(Arc<T>, Request<A>) -> F + Send + 'static,
     F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
 {
-    Slot::boxed(service, move |service, call, over| {
-        let transcode = response_format(&call);
+    Slot::boxed(service, move |service, call, over, mut place| {
+        let transcode = response_format(call);
         let reply = handler(service, decode_request::<C, A>(call, over)?);
-        Ok(Respond { reply, transcode, shape: PhantomData::<fn(C, B)> })
+        place.set(Some(Respond { reply, transcode, shape: PhantomData::<fn(C, B)> }));
+        Ok(())
     })
 }
 
@@ -47,9 +47,10 @@ where
     H: Fn(Arc<T>, Request<A>, ResponseSink<C, B>) -> F + Send + 'static,
     F: Future<Output = CallResult> + Send + 'static,
 {
-    Slot::boxed(service, move |service, call, over| {
-        let sink = ResponseSink::new(response_format(&call));
-        Ok(handler(service, decode_request::<C, A>(call, over)?, sink))
+    Slot::boxed(service, move |service, call, over, mut place| {
+        let sink = ResponseSink::new(response_format(call));
+        place.set(Some(handler(service, decode_request::<C, A>(call, over)?, sink)));
+        Ok(())
     })
 }
 
@@ -63,10 +64,11 @@ where
     H: Fn(Arc<T>, Request<Streaming<A>>) -> F + Send + 'static,
     F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
 {
-    Slot::boxed(service, move |service, call, over| {
-        let transcode = response_format(&call);
+    Slot::boxed(service, move |service, call, over, mut place| {
+        let transcode = response_format(call);
         let reply = handler(service, streaming_request::<C, A>(call, over)?);
-        Ok(Respond { reply, transcode, shape: PhantomData::<fn(C, B)> })
+        place.set(Some(Respond { reply, transcode, shape: PhantomData::<fn(C, B)> }));
+        Ok(())
     })
 }
 
@@ -80,9 +82,10 @@ where
     H: Fn(Arc<T>, Request<Streaming<A>>, ResponseSink<C, B>) -> F + Send + 'static,
     F: Future<Output = CallResult> + Send + 'static,
 {
-    Slot::boxed(service, move |service, call, over| {
-        let sink = ResponseSink::new(response_format(&call));
-        Ok(handler(service, streaming_request::<C, A>(call, over)?, sink))
+    Slot::boxed(service, move |service, call, over, mut place| {
+        let sink = ResponseSink::new(response_format(call));
+        place.set(Some(handler(service, streaming_request::<C, A>(call, over)?, sink)));
+        Ok(())
     })
 }
 
@@ -107,17 +110,22 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {
         let this = self.project();
-        let response = ready!(this.reply.poll(cx))?;
-        Poll::Ready(respond::<C, B>(response, this.transcode.as_deref()))
+        let mut polled = this.reply.poll(cx);
+        match &mut polled {
+            Poll::Ready(Ok(response)) => Poll::Ready(respond::<C, B>(response, this.transcode.as_deref())),
+            _ => polled.map_ok(|_| unreachable!("the arm before has it")),
+        }
     }
 }
 
 /// Writes a unary reply: head, then the one message. A message that cannot be encoded ends the call with the
 /// error in trailers, since the head is out by then (wire-rules E3).
-fn respond<C: Codec<B>, B: 'static>(response: Response<B>, transcode: Option<&dyn Transcode>) -> CallResult {
-    let compression = response.compression().copied();
-    let (message, metadata, trailers, _extensions) = response.into_parts();
-    port::send_reply::<C, B>(metadata, compression.as_ref(), &message, transcode)?;
+fn respond<C: Codec<B>, B: 'static>(
+    response: &mut Response<B>,
+    transcode: Option<&dyn Transcode>,
+) -> CallResult {
+    let (metadata, trailers) = response.take_metadata();
+    port::send_reply::<C, B>(metadata, response.compression(), response.get_ref(), transcode)?;
     Ok(trailers)
 }
 
@@ -126,35 +134,48 @@ fn response_format(call: &IncomingCall<'_>) -> Option<Arc<dyn Transcode>> {
     call.format.map(|format| Arc::clone(&format.response))
 }
 
+#[inline]
 fn decode_request<C: Codec<A>, A: 'static>(
-    mut call: IncomingCall<'_>,
+    call: &mut IncomingCall<'_>,
     over: Cancellation,
 ) -> Result<Request<A>, Status> {
-    let extra = call.extra.take();
     let transcode = call.format.map(|format| &*format.request);
-    let (len, compressed) = (call.body.len(), call.body.was_compressed());
-    let message = format::decode::<C, A>(call.body, transcode, call.limits)?;
-    let mut request = request(message, call.metadata, call.deadline, call.peer, over);
-    request.set_compressed(compressed);
-    if let Some(mut extra) = extra {
-        *request.extensions_mut() = extra.extensions;
-        extra.request_hooks.run(&Message::decoded(request.get_ref(), len))?;
+    let body = std::mem::replace(&mut call.body, Payload::Borrowed(&[]));
+    let (len, compressed) = (body.len(), body.was_compressed());
+    let message = format::decode::<C, A>(body, transcode, call.limits)?;
+    let mut request = request(message, call, over);
+    if compressed {
+        request.set_compressed(true);
+    }
+    if call.extra.is_some() {
+        admit(&mut request, len, call)?;
     }
     Ok(request)
 }
 
+/// Gives a request what interceptors leave for its handler.
+#[cold]
+fn admit<A: 'static>(
+    request: &mut Request<A>,
+    len: usize,
+    call: &mut IncomingCall<'_>,
+) -> Result<(), Status> {
+    let Some(mut extra) = call.extra.take() else { return Ok(()) };
+    *request.extensions_mut() = extra.extensions;
+    extra.request_hooks.run(&Message::decoded(request.get_ref(), len))
+}
+
 fn streaming_request<C: Codec<A>, A: 'static>(
-    mut call: IncomingCall<'_>,
+    call: &mut IncomingCall<'_>,
     over: Cancellation,
 ) -> Result<Request<Streaming<A>>, Status> {
-    let extra = call.extra.take();
-    let Some(inbox) = call.inbox else {
+    let Some(inbox) = call.inbox.take() else {
         return Err(Status::internal("a streaming call came without an inbox"));
     };
     let transcode = call.format.map(|format| Arc::clone(&format.request));
     let messages = Streaming::new::<C>(inbox, *call.limits).transcoded(transcode);
-    let mut request = request(messages, call.metadata, call.deadline, call.peer, over);
-    if let Some(extra) = extra {
+    let mut request = request(messages, call, over);
+    if let Some(extra) = call.extra.take() {
         *request.extensions_mut() = extra.extensions;
         request.set_watch(StreamWatch { messages: extra.request_hooks, ..StreamWatch::default() });
     }
@@ -162,17 +183,12 @@ fn streaming_request<C: Codec<A>, A: 'static>(
 }
 
 /// What belongs to the call comes with it, since the handler serves them all (wire-rules G4).
-fn request<M>(
-    message: M,
-    metadata: &Arc<MetadataMap>,
-    deadline: Option<Instant>,
-    peer: &Arc<Peer>,
-    over: Cancellation,
-) -> Request<M> {
+#[inline]
+fn request<M>(message: M, call: &IncomingCall<'_>, over: Cancellation) -> Request<M> {
     let mut request = Request::new(message);
-    request.set_deadline(deadline);
-    request.set_peer(Arc::clone(peer));
-    request.share_metadata(Arc::clone(metadata));
+    request.set_deadline(call.deadline);
+    request.set_peer(Arc::clone(call.peer));
+    request.share_metadata(Arc::clone(call.metadata));
     request.set_cancellation(over);
     request
 }

@@ -18,7 +18,8 @@ use super::{CallResult, CallSlot, IncomingCall};
 use crate::call::port::{self, Batch};
 
 pin_project! {
-    /// `T` is the user's service, `S` makes the future `F` from an incoming call.
+    /// `T` is the user's service, `S` makes the future `F` from an incoming call, in its place: it is large, and moving
+    /// it would cost more than making it.
     pub(super) struct Slot<T, S, F> {
         service: Arc<T>,
         start: S,
@@ -33,7 +34,9 @@ impl<T, S, F> Slot<T, S, F> {
     pub(super) fn boxed(service: Arc<T>, start: S) -> Pin<Box<dyn CallSlot>>
     where
         T: Send + Sync + 'static,
-        S: Fn(Arc<T>, IncomingCall<'_>, Cancellation) -> Result<F, Status> + Send + 'static,
+        S: Fn(Arc<T>, &mut IncomingCall<'_>, Cancellation, Pin<&mut Option<F>>) -> Result<(), Status>
+            + Send
+            + 'static,
         F: Future<Output = CallResult> + Send + 'static,
     {
         Box::pin(Self { service, start, future: None, scope: CallScope::default() })
@@ -43,14 +46,12 @@ impl<T, S, F> Slot<T, S, F> {
 impl<T, S, F> CallSlot for Slot<T, S, F>
 where
     T: Send + Sync,
-    S: Fn(Arc<T>, IncomingCall<'_>, Cancellation) -> Result<F, Status> + Send,
+    S: Fn(Arc<T>, &mut IncomingCall<'_>, Cancellation, Pin<&mut Option<F>>) -> Result<(), Status> + Send,
     F: Future<Output = CallResult> + Send,
 {
-    fn start(self: Pin<&mut Self>, call: IncomingCall<'_>) -> Result<(), Status> {
-        let mut this = self.project();
-        let future = (this.start)(Arc::clone(this.service), call, this.scope.cancellation())?;
-        this.future.set(Some(future));
-        Ok(())
+    fn start(self: Pin<&mut Self>, call: &mut IncomingCall<'_>) -> Result<(), Status> {
+        let this = self.project();
+        (this.start)(Arc::clone(this.service), call, this.scope.cancellation(), this.future)
     }
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {

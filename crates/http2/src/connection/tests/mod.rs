@@ -13,6 +13,7 @@ mod scripted;
 mod settings;
 mod shutdown;
 mod whole;
+mod whole_requests;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use crate::{ErrorCode, Field, Head, StreamId, StreamKey};
 #[derive(Debug)]
 enum Seen {
     Headers { stream: StreamKey, head: Arc<Head>, end_stream: bool },
+    Request { stream: StreamKey, head: Arc<Head>, data: Vec<u8> },
     HeadersTooLarge { stream: StreamKey, size: usize, limit: usize },
     Data { data: Vec<u8>, end_stream: bool },
     Trailers { stream: StreamKey, head: Arc<Head> },
@@ -39,6 +41,7 @@ impl From<Event<'_>> for Seen {
     fn from(event: Event<'_>) -> Self {
         match event {
             Event::Headers { stream, head, end_stream } => Seen::Headers { stream, head, end_stream },
+            Event::Request { stream, head, data } => Seen::Request { stream, head, data: data.to_vec() },
             Event::HeadersTooLarge { stream, size, limit, .. } => {
                 Seen::HeadersTooLarge { stream, size, limit }
             }

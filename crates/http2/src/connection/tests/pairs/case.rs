@@ -84,6 +84,7 @@ impl EndSetup {
             write_buffer_high_water: self.high_water,
             max_concurrent_streams: Some(self.streams),
             hash_seed: self.seed,
+            whole_requests: self.seed.is_multiple_of(2),
             ..base
         }
     }

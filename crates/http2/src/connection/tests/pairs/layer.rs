@@ -170,6 +170,10 @@ impl Layer {
             Event::Headers { stream, head, end_stream } => {
                 self.on_head(stream, Some(&head), end_stream, other);
             }
+            Event::Request { stream, head, data } => {
+                self.on_head(stream, Some(&head), false, other);
+                self.on_data(stream, data, true, other);
+            }
             Event::HeadersTooLarge { stream, size, limit, end_stream } => {
                 assert!(size > limit);
                 let trailers = self.streams.get(&stream.id()).is_some_and(|half| half.head_seen || half.gap);
