@@ -184,3 +184,51 @@ fn nothing_leads_past_the_facade() {
     assert_has(&text, "impl ::peregrine::rt::buffa::Message for HelloRequest");
     assert_has(&text, "pub data: ::peregrine::rt::buffa::bytes::Bytes");
 }
+
+// bug-reports 94: names of what the generated code itself is made of.
+#[test]
+fn services_and_rpcs_may_be_called_like_what_the_code_around_them_uses() {
+    for name in ["Box", "Option", "Some", "Arc", "Service", "Send", "Future", "Request", "Status", "Stream"] {
+        let text = generated(&format!(
+            "message M {{}} service {name} {{ rpc Slot(M) returns (M); rpc Descriptor(M) returns (M);
+             rpc Await(M) returns (M); rpc Async(M) returns (M); rpc Dyn(M) returns (stream M); }}"
+        ));
+        assert_has(&text, &format!("pub trait {name}:"));
+        for rpc in ["r#await", "r#async", "r#dyn"] {
+            assert_has(&text, &format!("fn {rpc}(&self,"));
+        }
+    }
+}
+
+// bug-reports 96: fences that never close, of either kind, and code by its indentation.
+#[test]
+fn comments_that_are_hardly_markdown_become_no_doctest() {
+    let text = generated(
+        "message M {}
+         /* A service.
+          *
+          *     fn indented() { compile_error!() }
+          * ~~~
+          * tilde();
+          * ~~~
+          *
+          * \tTab();
+          */
+         service S {
+           // Open:
+           // ```rust,should_panic
+           // never_closed();
+           rpc A(M) returns (M);
+         }",
+    );
+    for line in text.lines().filter(|line| line.trim_start().starts_with("///")) {
+        let comment = line.trim_start().trim_start_matches("///").strip_prefix(' ').unwrap_or_default();
+        assert!(!comment.starts_with("    ") && !comment.starts_with('\t'), "a doctest: {line}");
+        let fence = comment.trim_start();
+        if fence.starts_with("```") || fence.starts_with("~~~") {
+            assert!(fence.len() == 3 || fence.ends_with("text"), "a doctest: {line}");
+        }
+    }
+    // Whatever follows is not swallowed by the open fence: fences come in pairs.
+    assert_eq!(text.matches("/// ```").count() % 2, 0, "{text}");
+}

@@ -21,9 +21,9 @@ pub struct LimitConfig {
     /// frame with data, are free, since some peers write them. Default 100, 20 a second. Frames with little data
     /// need no limit of their own: every octet is paid for with window.
     pub empty_data: Rate,
-    /// `housekeeping`: SETTINGS, PING, PRIORITY, unknown frames, RST_STREAM and empty DATA on closed streams,
-    /// and WINDOW_UPDATE of less than 64 octets. Each frame of a call that we send gives two back. Default
-    /// 10,000, 1,000 a second.
+    /// `housekeeping`: SETTINGS, PING, acknowledgements of PING that we do not wait for, GOAWAY, PRIORITY, unknown
+    /// frames, RST_STREAM and empty DATA on closed streams, and WINDOW_UPDATE of less than 64 octets. Each frame of
+    /// a call that we send gives two back. Default 10,000, 1,000 a second.
     pub housekeeping: Rate,
     /// `control_backlog`: acknowledgements and provoked RST_STREAM queued while the peer does not read.
     /// Default 1,000.

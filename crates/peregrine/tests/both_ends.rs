@@ -188,3 +188,42 @@ fn three_hundred_calls_in_one_burst_all_succeed_against_a_limit_of_a_hundred() {
         assert_eq!(connections.load(Ordering::Relaxed), 1);
     });
 }
+
+#[test]
+fn all_shapes_work_over_ipv6() {
+    on_both_runtimes(|| async {
+        // Machines without IPv6 have no such address.
+        let Ok(listener) = TcpListener::bind("[::1]:0").await else { return };
+        let address = listener.local_addr().unwrap();
+        let port = address.port();
+        let server = tokio::spawn(Server::builder().add_service(TestService::default()).serve(listener));
+        for target in
+            [address.to_string(), format!("http://[::1]:{port}"), format!("[0:0:0:0:0:0:0:1]:{port}")]
+        {
+            let channel = Channel::connect(&target).await.expect("the server listens");
+            all_shapes(&channel, 1_000).await.expect("the server serves");
+            let mut request = Request::new(Bytes::new());
+            request.metadata_mut().insert("script", "peer").expect("plain text");
+            let descriptor = method(UNARY, false, false);
+            let reply = unary::<BytesCodec, Bytes, Bytes>(&channel, &descriptor, request).await;
+            assert!(reply.expect("the server serves").starts_with(b"[::1]:"), "{target}");
+        }
+        server.abort();
+    });
+}
+
+#[test]
+fn an_ipv4_server_is_reached_by_its_mapped_address_and_a_closed_ipv6_port_is_named() {
+    on_both_runtimes(|| async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = tokio::spawn(Server::builder().add_service(TestService::default()).serve(listener));
+        if TcpListener::bind("[::1]:0").await.is_ok() {
+            let channel = Channel::connect(format!("[::ffff:127.0.0.1]:{port}")).await.unwrap();
+            all_shapes(&channel, 10).await.unwrap();
+            let error = Channel::connect(format!("[::1]:{port}")).await.unwrap_err();
+            assert!(error.to_string().contains(&format!("[::1]:{port}")), "{error}");
+        }
+        server.abort();
+    });
+}

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use peregrine::observe::{ConnectionEvent, ConnectionInfo};
-use peregrine::rt::unary;
-use peregrine::{BytesCodec, Channel, MethodDescriptor, Observe, Request, Server, Status};
-use peregrine_testkit::service::UNARY;
+use peregrine::rt::{bidi, unary};
+use peregrine::{BytesCodec, Channel, MethodDescriptor, Observe, Request, Server, Status, iter};
+use peregrine_testkit::service::{BIDI, UNARY};
 use peregrine_testkit::{Served, TestService, serve, virtual_time};
 
 const METHOD: MethodDescriptor<'static> = MethodDescriptor {
@@ -120,5 +120,50 @@ fn bug_54_idle_connections_that_close_cost_no_call() {
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert!(seen.opened.load(Ordering::Relaxed) > 20);
         assert_eq!(seen.open.load(Ordering::Relaxed), 0);
+    });
+}
+
+// bug-reports 54, 57: calls that stream both ways and outlive their connection's age.
+#[test]
+fn bug_54_57_streams_on_connections_of_a_few_milliseconds_all_succeed() {
+    let chat = MethodDescriptor { path: BIDI, client_streaming: true, server_streaming: true, ..METHOD };
+    virtual_time(async {
+        let seen: [Arc<Connections>; 2] = Default::default();
+        let server = Server::builder()
+            .add_service(TestService::default())
+            .max_connection_age(Duration::from_millis(10))
+            .observe(Arc::clone(&seen[0]));
+        let served = Arc::new(serve(server));
+        let channel = channel_to(&served, Arc::clone(&seen[1]));
+        let tasks: Vec<_> = (0..10)
+            .map(|_| {
+                let (channel, chat) = (channel.clone(), chat);
+                tokio::spawn(async move {
+                    for call in 0..50_u8 {
+                        let messages = vec![Bytes::from(vec![call; 10_000]); 5];
+                        let mut request = Request::new(iter(messages));
+                        let script = "echo; sleep 9; echo; sleep 9; echo-all";
+                        request.metadata_mut().insert("script", script).expect("plain text");
+                        let replies = bidi::<BytesCodec, Bytes, Bytes, _>(&channel, &chat, request).await;
+                        let mut replies = replies.expect("no call fails for its connection's age");
+                        let mut count = 0;
+                        while let Some(reply) = replies.message().await.expect("nor later") {
+                            assert_eq!(reply, vec![call; 10_000]);
+                            count += 1;
+                        }
+                        assert_eq!(count, 5);
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.expect("no caller panics");
+        }
+        drop(channel);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        for side in seen {
+            assert!(side.opened.load(Ordering::Relaxed) > 10);
+            assert_eq!(side.open.load(Ordering::Relaxed), 0);
+        }
     });
 }

@@ -211,3 +211,58 @@ fn a_cut_in_the_middle_of_a_call_is_unavailable() {
         }
     });
 }
+
+/// A ClientHello whose offer of protocols is left out.
+fn without_alpn(hello: &[u8]) -> Vec<u8> {
+    const ALPN_H2: &[u8] = b"\x00\x10\x00\x05\x00\x03\x02h2";
+    let at = hello.windows(ALPN_H2.len()).position(|window| window == ALPN_H2).unwrap();
+    let mut cut = [&hello[..at], &hello[at + ALPN_H2.len()..]].concat();
+    // The lengths of the record, of the message (its low octets) and of the extensions.
+    let session = 43 + 1 + usize::from(hello[43]);
+    let ciphers = session + 2 + usize::from(u16::from_be_bytes([hello[session], hello[session + 1]]));
+    let extensions = ciphers + 1 + usize::from(hello[ciphers]);
+    for place in [3, 7, extensions] {
+        let length = u16::from_be_bytes([cut[place], cut[place + 1]]) - ALPN_H2.len() as u16;
+        cut[place..place + 2].copy_from_slice(&length.to_be_bytes());
+    }
+    cut
+}
+
+// wire-rules 95: both sides say that it was ALPN, and the client how to go on.
+#[test]
+fn a_side_that_speaks_no_alpn_is_told_so() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    virtual_time(async {
+        let authority = Authority::new();
+        let recorder = peregrine_testkit::Recorder::default();
+        let tls = with_names(&authority, &["a"]);
+        let trusting = ClientTls::with_ca_pem(&authority.pem).unwrap();
+        let served = serve(plain_server().tls(tls.clone()).observe(recorder.clone()));
+        let lenient = serve(plain_server().tls(tls.allow_missing_alpn()));
+        for server in [&served, &lenient] {
+            let (near, mut far) = peregrine_testkit::pipe();
+            let channel = on_pipe("https://a:1", near).tls(trusting.clone());
+            let connecting = tokio::spawn(async move { channel.connect().await.err() });
+            let mut hello = vec![0; 8192];
+            let count = far.read(&mut hello).await.unwrap();
+            let mut end = server.connect();
+            end.write_all(&without_alpn(&hello[..count])).await.unwrap();
+            let mut answer = vec![0; 8192];
+            let count = end.read(&mut answer).await.unwrap();
+            far.write_all(&answer[..count]).await.unwrap();
+            if std::ptr::eq(server, &served) {
+                assert_eq!(&answer[..count], [0x15, 3, 3, 0, 2, 2, 120]);
+                let error = connecting.await.unwrap().unwrap();
+                assert_eq!(error.phase(), Phase::Tls);
+                assert!(error.message().contains("did not agree to HTTP/2 (ALPN h2)"), "{error}");
+                assert!(error.hint().unwrap().contains("allow_missing_alpn"), "{error:?}");
+            } else {
+                assert_eq!(answer[0], 0x16, "a ServerHello");
+                connecting.abort();
+            }
+        }
+        peregrine_testkit::settle().await;
+        let heard = recorder.take().join("; ");
+        assert!(heard.contains("ALPN h2"), "{heard}");
+    });
+}

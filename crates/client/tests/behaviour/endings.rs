@@ -580,3 +580,24 @@ fn an_answer_at_the_instant_of_the_deadline_is_one_or_the_other() {
         }
     });
 }
+
+// wire-rules 19, 30: fields that may be ignored are, and nothing between the octets of a reply of nothing is no message.
+#[test]
+fn empty_frames_and_message_types_change_no_reply() {
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        for shape in [Shape::Unary, Shape::List, Shape::Collect, Shape::Chat] {
+            let (result, ()) = tokio::join!(call(shape, &channel), async {
+                let stream = server.request().await.stream;
+                server.head(stream, &[("grpc-message-type", "a.B"), ("grpc-message-type", "")]).await;
+                for octet in [0; 5] {
+                    server.data(stream, b"", false).await;
+                    server.data(stream, &[octet], false).await;
+                }
+                server.data(stream, b"", false).await;
+                server.trailers(stream, &[("grpc-message-type", "c.D"), ("grpc-status", "0")]).await;
+            });
+            assert_eq!(result.unwrap(), [Bytes::new()], "{shape:?}");
+        }
+    });
+}

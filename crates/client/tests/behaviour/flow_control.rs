@@ -359,3 +359,30 @@ fn a_call_without_window_does_not_hold_up_others() {
         assert_eq!(stuck.unwrap_err().code(), Code::Cancelled);
     });
 }
+
+#[test]
+fn bug_58_66_a_channel_closes_though_its_peer_reads_nothing() {
+    // Uploads that wait for the socket, and a channel that nobody holds any more: virtual time would stand still
+    // behind a busy loop.
+    virtual_time(async {
+        let (builder, mut acceptor) = pair();
+        let builder = builder.write_stall_timeout(std::time::Duration::from_secs(20));
+        let config = PeerConfig::with_stream_window(0x7fff_ffff);
+        let (channel, mut server) = tokio::join!(builder.connect(), acceptor.accept_with(config));
+        let channel = channel.unwrap();
+        settle().await;
+        server.io().set_capacity(0);
+        for _ in 0..5 {
+            let mut call = pin!(unary(&channel, Bytes::from(vec![0; 1_000_000])));
+            tokio::select! {
+                biased;
+                _ = &mut call => panic!("nobody answers"),
+                () = settle() => {}
+            }
+        }
+        drop(channel);
+        let begun = tokio::time::Instant::now();
+        server.expect_closed().await;
+        assert!(begun.elapsed().as_secs() <= 24, "{:?}", begun.elapsed());
+    });
+}

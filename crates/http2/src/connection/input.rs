@@ -163,6 +163,7 @@ impl Connection {
             }
             FrameType::Ping => self.handle_ping(Ping::parse(header, payload).map_err(fault)?, now),
             FrameType::GoAway => {
+                self.limits.on_housekeeping(now)?;
                 Ok(Some(self.handle_goaway(GoAway::parse(header, payload).map_err(fault)?)?))
             }
             FrameType::Continuation => {
@@ -233,7 +234,13 @@ impl Connection {
     fn handle_ping(&mut self, frame: Ping, now: Instant) -> Result<Option<Event<'static>>, Fault> {
         let Ping { ack, payload } = frame;
         if ack {
-            return Ok((!self.on_own_pong(payload, now)).then_some(Event::Pong { payload }));
+            if self.on_own_pong(payload, now) {
+                return Ok(None);
+            }
+            // Answers to nothing cost the peer as much as questions (wire-rules 87).
+            self.limits.on_housekeeping(now)?;
+            let is_late = payload == KEEPALIVE_PING && self.pulse.is_some();
+            return Ok((!is_late).then_some(Event::Pong { payload }));
         }
         self.limits.on_housekeeping(now)?;
         self.police_ping(now)?;
@@ -243,13 +250,12 @@ impl Connection {
         Ok(None)
     }
 
-    /// Takes the acknowledgement of a PING that the connection sent for itself, if it is that.
+    /// Takes the acknowledgement of a PING that the connection sent for itself and waits for, if it is that.
     fn on_own_pong(&mut self, payload: [u8; 8], now: Instant) -> bool {
         if payload == KEEPALIVE_PING
             && let Some(pulse) = &mut self.pulse
         {
-            pulse.on_pong();
-            return true;
+            return pulse.on_pong();
         }
         self.on_probe_pong(payload, now) || self.on_drain_pong(payload)
     }

@@ -106,10 +106,13 @@ impl Pulse {
     }
 
     /// The answer has come, which the time of receipt tells as well unless it is the very time of the PING.
-    pub(super) fn on_pong(&mut self) {
-        if matches!(self.state, State::Asked { .. }) {
+    /// Whether it was waited for.
+    pub(super) fn on_pong(&mut self) -> bool {
+        let is_asked = matches!(self.state, State::Asked { .. });
+        if is_asked {
             self.state = State::Watching;
         }
+        is_asked
     }
 
     /// A stream has opened or something was received: when to look, if nothing was looked at until now.

@@ -359,3 +359,33 @@ fn a_message_larger_than_all_windows_arrives() {
         served.finish([peer]).await;
     });
 }
+
+// wire-rules 30: messages of nothing between frames of nothing, padded or not; each message is delivered, no frame is.
+#[test]
+fn empty_frames_between_the_octets_of_empty_messages_change_nothing() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for (path, expected) in [(BIDI, vec!["", "", ""]), (CLIENT_STREAM, vec!["3 messages, 0 bytes"])] {
+            let stream = peer.request(path, &[], b"", false).await;
+            for octet in [0; 15] {
+                peer.data(stream, b"", false).await;
+                peer.data(stream, &[octet], false).await;
+                peer.send(&[Frame::Data(Data { stream, data: b"", end_stream: false, padding: Some(9) })])
+                    .await;
+            }
+            peer.send(&[Frame::Data(Data { stream, data: b"", end_stream: true, padding: Some(255) })]).await;
+            let reply = peer.reply(stream).await;
+            assert_eq!((reply.code(), reply.texts()), (code::OK, expected), "{path}");
+        }
+        for path in [UNARY, SERVER_STREAM] {
+            let stream = peer.request(path, &[], b"", false).await;
+            for octet in [0; 5] {
+                peer.data(stream, &[octet], false).await;
+                peer.data(stream, b"", false).await;
+            }
+            peer.data(stream, b"", true).await;
+            assert_eq!(peer.reply(stream).await.texts(), [""], "{path}");
+        }
+        served.finish([peer]).await;
+    });
+}

@@ -186,3 +186,23 @@ fn a_reset_drops_a_reply_that_waits_for_its_window() {
         served.finish([peer]).await;
     });
 }
+
+// bug-reports 51: a client that is leaving goes on with the calls it has, in both directions.
+#[test]
+fn bug_51_a_conversation_goes_on_behind_the_clients_goaways() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        let stream = peer.request(BIDI, &[], &message(b"before"), false).await;
+        let slow = peer.request(UNARY, &[("script", "sleep 5000; echo")], &message(b"slow"), true).await;
+        for text in [&b"one"[..], b"two"] {
+            peer.go_away(ErrorCode::NO_ERROR).await;
+            settle().await;
+            peer.data(stream, &message(text), false).await;
+        }
+        peer.go_away(ErrorCode::ENHANCE_YOUR_CALM).await;
+        peer.data(stream, &message(b"last"), true).await;
+        assert_eq!(peer.reply(stream).await.texts(), ["before", "one", "two", "last"]);
+        assert_eq!(peer.reply(slow).await.texts(), ["slow"]);
+        served.finish([peer]).await;
+    });
+}

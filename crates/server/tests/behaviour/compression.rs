@@ -325,3 +325,71 @@ fn what_is_said_of_a_message_stays_with_its_call_and_outlives_the_wait() {
         served.finish([peer]).await;
     });
 }
+
+// wire-rules 39, 40: every message stands alone, and a compressed nothing is nothing.
+#[test]
+fn a_message_that_needs_another_one_to_be_inflated_is_refused() {
+    const RAW_DEFLATE: &[u8] = b"\xcb\x48\xcd\xc9\xc9\x07\0";
+    const WITH_DICTIONARY: &[u8] = b"\x78\xbb\x05\x8c\x01\xf5\xcb\x48\xcd\xc9\xc9\x07\0\x06\x2c\x02\x15";
+    const ZSTD_WITH_DICTIONARY: &[u8] = b"\x28\xb5\x2f\xfd\x21\x07\x05\x29\0\0hello";
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for (encoding, broken) in
+            [("deflate", RAW_DEFLATE), ("deflate", WITH_DICTIONARY), ("zstd", ZSTD_WITH_DICTIONARY)]
+        {
+            let good = HELLO.iter().find(|(name, _)| *name == encoding).unwrap().1;
+            let body = [framed(1, good), framed(1, broken)].concat();
+            let stream = peer.request(BIDI, &[("grpc-encoding", encoding)], &body, true).await;
+            let reply = peer.reply(stream).await;
+            assert_eq!(
+                (reply.code(), reply.texts()),
+                (code::INTERNAL, vec!["hello"]),
+                "{encoding}: {reply:?}"
+            );
+        }
+        let nothing: [(&str, &[u8]); 3] = [
+            ("gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0"),
+            ("deflate", b"\x78\x9c\x03\0\0\0\0\x01"),
+            ("zstd", b"\x28\xb5\x2f\xfd\x20\0\x01\0\0"),
+        ];
+        for (encoding, packed) in nothing {
+            let body = [framed(1, packed), framed(1, b""), framed(0, b"")].concat();
+            let stream = peer.request(BIDI, &[("grpc-encoding", encoding)], &body, true).await;
+            let reply = peer.reply(stream).await;
+            assert_eq!((reply.code(), reply.texts()), (code::OK, vec!["", "", ""]), "{encoding}: {reply:?}");
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// wire-rules 36, 39 to 41: what one call's client takes says nothing of the next one's on the same connection, and an
+// empty message is never compressed, though its handler asks for it.
+#[test]
+fn calls_on_one_connection_are_each_answered_in_what_they_accept() {
+    in_each_mode(async |stage: Stage| {
+        let served = serve(stage.server().compression(Compression::adaptive()));
+        let mut peer = served.peer().await;
+        for _ in 0..3 {
+            for accepted in ["gzip", "deflate", "", "zstd", "br", "gzip", "identity"] {
+                for path in [SERVER_STREAM, BIDI] {
+                    let fields = [
+                        ("grpc-encoding", "gzip"),
+                        ("grpc-accept-encoding", accepted),
+                        ("script", "many 1 0; compressed yes; many 1 2000"),
+                    ];
+                    let reply = peer.call(path, &fields, b"").await;
+                    let ours = ["gzip", "deflate", "zstd"].contains(&accepted);
+                    assert_eq!(reply.head_value("grpc-encoding"), ours.then_some(accepted), "{accepted}");
+                    assert_eq!(reply.flags, [0, u8::from(ours)], "{accepted} {path}");
+                }
+            }
+        }
+        let fields = [
+            ("grpc-accept-encoding", "gzip"),
+            ("script", "compress gzip threshold=0; compressed yes; many 1 0; many 1 2000"),
+        ];
+        let reply = peer.call(SERVER_STREAM, &fields, b"").await;
+        assert_eq!((reply.code(), &reply.flags[..]), (code::OK, &[0, 1][..]));
+        served.finish([peer]).await;
+    });
+}

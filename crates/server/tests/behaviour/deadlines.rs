@@ -206,3 +206,51 @@ fn ten_thousand_calls_with_deadlines_leave_nothing_behind() {
         served.finish([peer]).await;
     });
 }
+
+// wire-rules 16, bug-reports 36: the shortest times there are end as any other, in every shape, whole or not.
+#[test]
+fn bug_36_a_nanosecond_is_a_deadline_as_any_other() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for timeout in ["1n", "00000001n", "999u", "1m"] {
+            for path in [UNARY, SERVER_STREAM, CLIENT_STREAM, BIDI] {
+                for end_stream in [true, false] {
+                    let fields = [("grpc-timeout", timeout), ("script", "sleep 1000; echo")];
+                    let stream = peer.request(path, &fields, &message(b"x"), end_stream).await;
+                    let reply = peer.reply(stream).await;
+                    assert_eq!(
+                        reply.code(),
+                        code::DEADLINE_EXCEEDED,
+                        "{timeout} {path} {end_stream}: {reply:?}"
+                    );
+                    assert_eq!(reply.messages.len(), 0);
+                }
+            }
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// bug-reports 40: octets that keep coming do not put the deadline off.
+#[test]
+fn bug_40_a_request_that_trickles_ends_at_its_deadline() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        for path in [UNARY, SERVER_STREAM, CLIENT_STREAM, BIDI] {
+            let begun = Instant::now();
+            let stream = peer.request(path, &[TIMEOUT], b"", false).await;
+            for octet in message(&[b'x'; 15]) {
+                peer.data(stream, &[octet], false).await;
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                if begun.elapsed() >= Duration::from_millis(110) {
+                    break;
+                }
+            }
+            let reply = peer.reply(stream).await;
+            assert_eq!((reply.code(), reply.messages.len()), (code::DEADLINE_EXCEEDED, 0), "{path}");
+            assert!(begun.elapsed() < Duration::from_millis(120), "{path}: {:?}", begun.elapsed());
+            assert_eq!(peer.expect_reset(stream).await, ErrorCode::NO_ERROR);
+        }
+        served.finish([peer]).await;
+    });
+}

@@ -89,6 +89,7 @@ impl Codec<Bytes> for Fussy {
                 target.begin(value.len())?.put_slice(&value[..2]);
                 return Err(EncodeError::codec("no further"));
             }
+            b"vast" => drop(target.begin(1 << 33)?),
             b"panic" => panic!("secret"),
             _ => {}
         }
@@ -96,7 +97,11 @@ impl Codec<Bytes> for Fussy {
     }
 
     fn decode(body: Payload<'_>, limits: &DecodeLimits) -> Result<Bytes, DecodeError> {
-        BytesCodec::decode(body, limits)
+        match body.as_slice() {
+            b"garbled" => Err(DecodeError::new("wire type 7")),
+            b"explosive" => panic!("secret"),
+            _ => BytesCodec::decode(body, limits),
+        }
     }
 }
 
@@ -247,6 +252,42 @@ fn a_message_that_cannot_be_encoded_ends_the_call_after_those_before_it() {
                 assert_eq!((reply.code(), reply.texts()), (code::UNKNOWN, messages), "{path}");
                 assert!(!reply.status().1.contains("secret"));
                 assert_eq!(peer.call(path, &[], b"fine").await.code(), code::OK, "the connection lives on");
+            }
+        },
+    );
+}
+
+// wire-rules 46: what does not parse ends its call before any handler sees it, in the same way at both shapes.
+#[test]
+fn a_request_that_does_not_parse_is_internal_and_costs_its_call_only() {
+    in_library(
+        |server| server.map_errors(|_| Some(Status::data_loss("no handler's error"))),
+        async |peer| {
+            for path in [GET, LIST] {
+                for fields in [&[][..], &[("grpc-timeout", "1S")]] {
+                    let reply = peer.call(path, fields, b"garbled").await;
+                    let (status, text) = reply.status();
+                    assert_eq!((status, reply.is_trailers_only()), (code::INTERNAL, true), "{path}: {text}");
+                    let reply = peer.call(path, fields, b"explosive").await;
+                    assert!([code::INTERNAL, code::UNKNOWN].contains(&reply.code()), "{reply:?}");
+                    assert!(!reply.status().1.contains("secret"), "{reply:?}");
+                }
+                assert_eq!(peer.call(path, &[], b"fine").await.code(), code::OK, "{path}");
+            }
+        },
+    );
+}
+
+// bug-reports 83: more than a length prefix can say, with no limit set that would forbid it.
+#[test]
+fn bug_83_a_reply_of_eight_gibibytes_is_refused_before_it_is_made() {
+    in_library(
+        |server| server.max_send_message_size(usize::MAX),
+        async |peer| {
+            for (path, messages) in [(GET, vec![]), (LIST, vec!["one", "two"])] {
+                let reply = peer.call(path, &[], b"vast").await;
+                assert_eq!((reply.code(), reply.texts()), (code::RESOURCE_EXHAUSTED, messages), "{reply:?}");
+                assert_eq!(peer.call(path, &[], b"fine").await.code(), code::OK, "{path}");
             }
         },
     );

@@ -248,3 +248,31 @@ fn times_beyond_all_clocks_mean_for_ever() {
         served.finish([peer]).await;
     });
 }
+
+// wire-rules 78, bug-reports 63: answers to the first PINGs, and the octets of a slow upload, buy nothing later on.
+#[test]
+fn bug_63_a_client_that_stops_answering_is_closed_though_it_answered_before() {
+    in_each_mode(async |stage: Stage| {
+        let keepalive = Keepalive { interval: seconds(5), timeout: seconds(2), without_streams: true };
+        let served = serve(stage.server().keepalive(keepalive));
+        let config = PeerConfig { answer_pings: false, ..PeerConfig::default() };
+        let mut peer = served.peer_with(config).await;
+        peer.request(BIDI, &[], &message(b"half")[..6], false).await;
+        for _ in 0..3 {
+            let payload = loop {
+                match peer.frame().await.expect("not closed yet") {
+                    Received::Ping { ack: false, payload } => break payload,
+                    _ => {}
+                }
+            };
+            let pong = peregrine_http2::frame::Ping { ack: true, payload };
+            peer.send(&[peregrine_http2::frame::Frame::Ping(pong)]).await;
+        }
+        let begun = Instant::now();
+        peer.expect_go_away().await;
+        assert!((6..=8).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+        peer.expect_closed().await;
+        stage.journal.until(|counts| counts.running() == 0).await;
+        served.finish([peer]).await;
+    });
+}

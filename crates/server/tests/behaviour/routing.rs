@@ -1,6 +1,12 @@
 //! From `:method` and `:path` to a handler, or to the status that says why not.
 
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use peregrine_core::{BytesCodec, MethodDescriptor, Request, Response, ServiceDescriptor, Status};
 use peregrine_http2::ErrorCode;
+use peregrine_server::service::{CallSlot, Service, unary_slot};
 use peregrine_testkit::Reply;
 use peregrine_testkit::peer::{Ending, Fields, message, prefixed, request_head};
 use peregrine_testkit::service::UNARY;
@@ -20,8 +26,8 @@ fn head_with(changes: &[(&str, &[u8])]) -> Fields {
     let mut fields = request_head(UNARY);
     for &(name, value) in changes {
         match fields.iter_mut().find(|(other, _)| other == name) {
-            Some((_, old)) => *old = bytes::Bytes::copy_from_slice(value),
-            None => fields.push((name.to_owned(), bytes::Bytes::copy_from_slice(value))),
+            Some((_, old)) => *old = Bytes::copy_from_slice(value),
+            None => fields.push((name.to_owned(), Bytes::copy_from_slice(value))),
         }
     }
     fields
@@ -235,7 +241,7 @@ fn one_host_is_dropped_and_more_are_malformed() {
         let mut fields = head_with(&[("host", b"a.example"), ("script", b"tell")]);
         let reply = exchange(&mut peer, &fields).await;
         assert_eq!((reply.code(), reply.texts()), (code::OK, vec![""]));
-        fields.push(("host".to_owned(), bytes::Bytes::from_static(b"b.example")));
+        fields.push(("host".to_owned(), Bytes::from_static(b"b.example")));
         let reply = exchange(&mut peer, &fields).await;
         assert_eq!(reply.ending, Some(Ending::Reset(ErrorCode::PROTOCOL_ERROR)));
         served.finish([peer]).await;
@@ -292,6 +298,65 @@ fn a_mount_prefix_comes_off_once_and_leaves_a_whole_path() {
                     assert_eq!(status, code::UNIMPLEMENTED, "{prefix}: {wrong}");
                     assert!(text.contains(&wrong), "{prefix}: {wrong} is not named: {text}");
                 }
+            }
+            served.finish([peer]).await;
+        }
+    });
+}
+
+/// A service whose name has slashes of its own.
+struct Slashed;
+
+static SLASHED: ServiceDescriptor = ServiceDescriptor {
+    name: "a/b.C",
+    methods: &[MethodDescriptor {
+        path: "/a/b.C/Get",
+        service: "a/b.C",
+        name: "Get",
+        client_streaming: false,
+        server_streaming: false,
+        file_descriptor_set: &[],
+    }],
+    file_descriptor_set: &[],
+};
+
+impl Service for Slashed {
+    fn descriptor(&self) -> &'static ServiceDescriptor {
+        &SLASHED
+    }
+
+    fn slot(&self, _method: usize) -> Option<Pin<Box<dyn CallSlot>>> {
+        Some(unary_slot::<BytesCodec, Bytes, Bytes, _, _, _>(
+            Arc::new(()),
+            |_: Arc<()>, request: Request<Bytes>| async move {
+                Ok::<_, Status>(Response::new(request.into_inner()))
+            },
+        ))
+    }
+}
+
+// wire-rules 4: the method stands behind the last slash, whatever the service is called.
+#[test]
+fn a_service_may_have_slashes_in_its_name() {
+    in_each_mode(async |stage: Stage| {
+        for prefix in ["", "/a"] {
+            let served = peregrine_testkit::serve(stage.server().add_service(Slashed).mount_under(prefix));
+            let mut peer = served.peer().await;
+            let found = format!("{prefix}/a/b.C/Get");
+            let reply = exchange(&mut peer, &head_with(&[(":path", found.as_bytes())])).await;
+            assert_eq!((reply.code(), reply.texts()), (code::OK, vec!["hello"]), "{found}");
+            for path in [
+                "/b.C/Get",
+                "/a/b.C",
+                "/a//b.C/Get",
+                "/a/b.C/Get/",
+                "a/b.C/Get",
+                "/a/b.C/get",
+                "/a%2Fb.C/Get",
+            ] {
+                let path = format!("{prefix}{path}");
+                let reply = exchange(&mut peer, &head_with(&[(":path", path.as_bytes())])).await;
+                assert_eq!(reply.code(), code::UNIMPLEMENTED, "{path}");
             }
             served.finish([peer]).await;
         }

@@ -175,12 +175,19 @@ fn bug_60_a_connection_that_never_spoke_does_not_hold_the_shutdown_up() {
         let silent = served.connect();
         let mut half = Peer::new(served.connect(), PeerConfig::default());
         half.send_bytes(&PREFACE[..10]).await;
+        // The preface and nothing behind it; a header block that never ends; SETTINGS without a last octet.
+        let mut bare = Peer::new(served.connect(), PeerConfig::default());
+        bare.send_bytes(PREFACE).await;
+        let mut cut = Peer::new(served.connect(), PeerConfig::default());
+        cut.send_bytes(&[PREFACE, &[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0]].concat()).await;
+        let mut endless = served.peer().await;
+        endless.send_bytes(&[0, 0, 1, 1, 0, 0, 0, 0, 1, 0x82]).await;
         settle().await;
         let begun = Instant::now();
         let report = served.stop().await;
         assert!(report.is_clean(), "{report}");
         assert!(begun.elapsed() <= Duration::from_secs(11), "{:?}", begun.elapsed());
-        drop((silent, half));
+        drop((silent, half, bare, cut, endless));
     });
 }
 

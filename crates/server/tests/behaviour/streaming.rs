@@ -4,11 +4,12 @@ use bytes::Bytes;
 use peregrine_core::BytesCodec;
 use peregrine_core::compression::Compression;
 use peregrine_core::message::Encoding;
-use peregrine_http2::ErrorCode;
+use peregrine_http2::frame::Setting;
+use peregrine_http2::{ErrorCode, StreamId};
 use peregrine_server::{Execution, Server};
 use peregrine_testkit::peer::{PeerConfig, Received, message, raw_frame, request_head};
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
-use peregrine_testkit::{settle, virtual_time};
+use peregrine_testkit::{serve, settle, virtual_time};
 
 use crate::feed::{Brittle, Feed};
 use crate::{Stage, code, in_each_mode};
@@ -67,7 +68,7 @@ fn a_source_that_yields_does_not_cost_a_write_each_time() {
 fn a_batch_ends_at_its_size_and_a_larger_message_travels_whole() {
     in_each_mode(async |stage: Stage| {
         for (size, batch) in [(4_096, 4_096), (10_000, 10_000), (1, 1)] {
-            let served = peregrine_testkit::serve(stage.server().stream_batch_size(size));
+            let served = serve(stage.server().stream_batch_size(size));
             let mut peer = served.peer().await;
             peer.io().set_capacity(1 << 20);
             let before = peer.io().writes_of_other_end();
@@ -152,7 +153,7 @@ fn streams_that_one_window_update_lets_go_leave_in_one_write() {
 fn batches_that_share_a_write_are_marked_message_by_message() {
     virtual_time(async {
         let stage = Stage::new(Execution::Inline);
-        let served = peregrine_testkit::serve(stage.server().compression(Compression::only(Encoding::Gzip)));
+        let served = serve(stage.server().compression(Compression::only(Encoding::Gzip)));
         let mut peer = served.peer().await;
         let mut streams = Vec::new();
         for count in 1..=10 {
@@ -250,7 +251,7 @@ fn a_flushed_message_leaves_before_the_ones_that_follow() {
             }
             Ok(())
         });
-        let served = peregrine_testkit::serve(Server::builder().add_service(service));
+        let served = serve(Server::builder().add_service(service));
         let mut peer = served.peer().await;
         let before = peer.io().writes_of_other_end();
         let reply = peer.call(Feed::<BytesCodec>::PATH, &[], b"").await;
@@ -272,8 +273,7 @@ fn an_encoding_error_discards_the_partial_message_only() {
                 }
                 Ok(())
             });
-            let served =
-                peregrine_testkit::serve(Server::builder().execution(execution).add_service(service));
+            let served = serve(Server::builder().execution(execution).add_service(service));
             let mut peer = served.peer().await;
             let reply = peer.call(Feed::<Brittle>::PATH, &[], b"").await;
             assert_eq!(reply.texts(), ["one", "two"]);
@@ -563,7 +563,7 @@ fn a_very_long_stream_leaves_room_for_its_neighbours() {
 #[test]
 fn more_ready_calls_than_a_task_may_run_in_one_go_all_end() {
     in_each_mode(async |stage: Stage| {
-        let served = peregrine_testkit::serve(stage.server().max_concurrent_streams(1_000));
+        let served = serve(stage.server().max_concurrent_streams(1_000));
         let mut peer = served.peer().await;
         stage.journal.open_gate(2_000);
         let mut streams = Vec::new();
@@ -581,9 +581,7 @@ fn more_ready_calls_than_a_task_may_run_in_one_go_all_end() {
 #[test]
 fn a_handler_that_does_not_read_holds_its_client_back_and_no_other() {
     in_each_mode(async |stage: Stage| {
-        let served = peregrine_testkit::serve(
-            stage.server().initial_stream_window(20_000).initial_connection_window(1_000_000),
-        );
+        let served = serve(stage.server().initial_stream_window(20_000).initial_connection_window(1_000_000));
         let mut peer = served.peer().await;
         let stream = peer.request(CLIENT_STREAM, &[("script", "gate; count")], b"", false).await;
         let body = message(&[b'x'; 995]).repeat(20);
@@ -662,4 +660,107 @@ fn replies_to_what_one_read_brought_leave_in_one_write() {
 
 fn data_len(frames: &[Received]) -> usize {
     frames.iter().map(|frame| if let Received::Data { data, .. } = frame { data.len() } else { 0 }).sum()
+}
+
+// wire-rules 83, bug-reports 5: a hundred replies that wait for windows which shrink below zero meanwhile all end.
+#[test]
+fn bug_5_windows_that_shrink_while_a_hundred_replies_wait_lock_none_of_them_out() {
+    in_each_mode(async |stage: Stage| {
+        let served = stage.serve();
+        let mut config = PeerConfig::with_stream_window(100);
+        config.connection_window = 0;
+        let mut peer = served.peer_with(config).await;
+        let mut streams = Vec::new();
+        for _ in 0..100 {
+            streams
+                .push(peer.request(SERVER_STREAM, &[("script", "many 5 2000")], &message(b""), true).await);
+        }
+        settle().await;
+        for size in [0, 50, 0, 20_000] {
+            peer.settings(&[Setting::InitialWindowSize(size)]).await;
+            settle().await;
+        }
+        peer.give_window(StreamId::CONNECTION, 2_000_000).await;
+        for stream in streams.into_iter().rev() {
+            let reply = peer.reply(stream).await;
+            assert_eq!((reply.code(), reply.messages.len()), (code::OK, 5));
+        }
+        served.finish([peer]).await;
+    });
+}
+
+// bug-reports 7: what comes behind a refusal for size is given back, however much of it there is.
+#[test]
+fn bug_7_requests_over_the_limit_give_their_window_back() {
+    in_each_mode(async |stage: Stage| {
+        let served = serve(stage.server().max_receive_message_size(10).initial_connection_window(65_535));
+        let mut peer = served.peer().await;
+        settle().await;
+        peer.read_all().await;
+        let before = peer.window(StreamId::CONNECTION);
+        for round in 0..60 {
+            let path = [UNARY, SERVER_STREAM, CLIENT_STREAM, BIDI][round % 4];
+            let stream = peer.request(path, &[], &message(&[0; 9_000]), false).await;
+            peer.data(stream, &[0; 3_000], true).await;
+            assert_eq!(peer.reply(stream).await.code(), code::RESOURCE_EXHAUSTED, "{path}");
+            peer.read_all().await;
+        }
+        settle().await;
+        peer.read_all().await;
+        let kept = before - peer.window(StreamId::CONNECTION);
+        assert!(kept <= 65_535 / 2, "{kept} of {before} octets are kept");
+        assert_eq!(peer.call(UNARY, &[], b"fine").await.texts(), ["fine"]);
+        served.finish([peer]).await;
+    });
+}
+
+// bug-reports 10, 13: requests around the size of a window of 65,535, and windows that are raised before any call.
+#[test]
+fn bug_10_13_requests_around_the_size_of_the_window_arrive() {
+    in_each_mode(async |stage: Stage| {
+        for window in [65_535, 8 << 20] {
+            let served =
+                serve(stage.server().initial_stream_window(window).initial_connection_window(window));
+            let mut peer = served.peer().await;
+            settle().await;
+            peer.read_all().await;
+            assert_eq!(peer.window(StreamId::CONNECTION), i64::from(window));
+            for size in [65_522, 65_523, 65_529, 65_530, 65_531, 65_535, 65_536, 131_070] {
+                for path in [UNARY, CLIENT_STREAM] {
+                    let fields = [("script", "count")];
+                    let stream = peer.request(path, &fields, b"", false).await;
+                    peer.send_body(stream, &message(&vec![0; size]), true).await;
+                    let expected = format!("1 messages, {size} bytes");
+                    assert_eq!(peer.reply(stream).await.texts(), [expected], "{path}");
+                }
+            }
+            served.finish([peer]).await;
+        }
+    });
+}
+
+// wire-rules 78: an answer to a PING does not wait behind a stream that has all the window it wants.
+#[test]
+fn a_ping_is_answered_in_the_middle_of_an_endless_reply() {
+    in_each_mode(async |stage: Stage| {
+        let (served, mut peer) = stage.start().await;
+        peer.io().set_capacity(16_384);
+        let stream =
+            peer.request(SERVER_STREAM, &[("script", "many 1000000 1000")], &message(b""), true).await;
+        for round in 0..10_u8 {
+            peer.ping([round; 8]).await;
+            let mut behind = 0;
+            loop {
+                match peer.frame().await.expect("not closed") {
+                    Received::Ping { ack: true, payload } => break assert_eq!(payload, [round; 8]),
+                    Received::Data { data, .. } => behind += data.len(),
+                    _ => {}
+                }
+            }
+            assert!(behind < 512 * 1024, "{behind} octets before the answer");
+        }
+        peer.reset(stream, ErrorCode::CANCEL).await;
+        drop(peer);
+        served.finish([]).await;
+    });
 }

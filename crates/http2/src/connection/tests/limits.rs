@@ -292,3 +292,34 @@ fn limits_are_options() {
         6
     );
 }
+
+#[test]
+fn frames_that_answer_nothing_are_bounded_too() {
+    // wire-rules 87: acknowledgements that nobody asked for, farewells without end, credit and resets for what is over
+    type Sent = (u8, u8, u32, &'static [u8]);
+    let kinds: [Sent; 6] = [
+        (0x6, 1, 0, &[0; 8]),
+        (0x4, 1, 0, &[]),
+        (0x7, 0, 0, &[0; 8]),
+        (0x8, 0, 1, &[0, 0, 0, 1]),
+        (0x3, 0, 1, &[0, 0, 0, 8]),
+        (0x10, 0, 0, &[0, 0, 0, 1, b'u']),
+    ];
+    for (kind, flags, id, payload) in kinds {
+        let mut scripted = server();
+        let key = scripted.request(1, true);
+        scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
+        scripted.written();
+        let ended = (0..200_000).find_map(|_| {
+            let result = scripted.raw(kind, flags, id, payload).err();
+            scripted.written();
+            result
+        });
+        let error = ended.unwrap_or_else(|| panic!("frames of type {kind} go on for ever"));
+        assert!(
+            [ErrorCode::ENHANCE_YOUR_CALM, ErrorCode::PROTOCOL_ERROR, ErrorCode::STREAM_CLOSED]
+                .contains(&error.code()),
+            "type {kind}: {error}"
+        );
+    }
+}

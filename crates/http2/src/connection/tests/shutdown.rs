@@ -226,3 +226,55 @@ fn a_server_whose_client_has_used_most_ids_asks_it_to_go() {
     scripted.request(0x5fff_ffff, true);
     assert!(!scripted.connection.is_going_away());
 }
+
+#[test]
+fn answers_to_pings_that_were_not_sent_do_not_hurry_a_shutdown() {
+    // wire-rules 77: the second GOAWAY waits for the answer to the PING behind the first
+    let mut scripted = Scripted::server(Config::server());
+    let key = scripted.request(1, true);
+    scripted.raw(0x6, 1, 0, b"draining").unwrap();
+    scripted.connection.graceful_shutdown(scripted.now);
+    assert_eq!(scripted.written_kinds(), [FrameType::GoAway, FrameType::Ping]);
+    scripted.raw(0x6, 1, 0, b"another!").unwrap();
+    // Only a question with the same payload: answered, and no answer.
+    scripted.raw(0x6, 0, 0, b"draining").unwrap();
+    assert_eq!(scripted.written_kinds(), [FrameType::Ping]);
+    let late = scripted.request(3, true);
+    scripted.raw(0x6, 1, 0, b"draining").unwrap();
+    assert_eq!(scripted.written_goaway(), (3, ErrorCode::NO_ERROR, String::new()));
+    for key in [key, late] {
+        scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
+    }
+    assert!(scripted.connection.is_drained());
+}
+
+#[test]
+fn bug_1_padding_on_refused_streams_is_given_back() {
+    // report 1: streams over the limit, and streams behind the final GOAWAY
+    for is_going in [false, true] {
+        let config = Config { adaptive_windows: None, max_concurrent_streams: Some(1), ..Config::server() };
+        let mut scripted = Scripted::server(config);
+        let key = scripted.request(1, false);
+        if is_going {
+            scripted.connection.graceful_shutdown(scripted.now);
+            scripted.pass(Duration::from_secs(5)).unwrap();
+        }
+        scripted.written();
+        let payload = [&[255][..], &[0; 16_000]].concat();
+        let (mut sent, mut given) = (0, 0);
+        for id in (3..203).step_by(2) {
+            scripted.headers(id, &REQUEST, false).unwrap();
+            scripted.raw(0x0, 0x8, id, &payload).unwrap();
+            sent += payload.len() as u32;
+            for frame in scripted.written() {
+                match frame.parse() {
+                    Frame::WindowUpdate(update) if update.stream.is_connection() => given += update.increment,
+                    Frame::RstStream(_) => assert!(!is_going),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert!(given + 512 * 1024 >= sent, "{given} of {sent}");
+        assert!(scripted.connection.is_open(key));
+    }
+}
