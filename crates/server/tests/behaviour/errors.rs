@@ -89,7 +89,7 @@ impl Codec<Bytes> for Fussy {
                 target.begin(value.len())?.put_slice(&value[..2]);
                 return Err(EncodeError::codec("no further"));
             }
-            b"vast" => drop(target.begin(1 << 33)?),
+            b"vast" => target.begin(1 << 33)?.put_slice(value),
             b"panic" => panic!("secret"),
             _ => {}
         }

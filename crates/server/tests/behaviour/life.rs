@@ -260,9 +260,9 @@ fn bug_63_a_client_that_stops_answering_is_closed_though_it_answered_before() {
         peer.request(BIDI, &[], &message(b"half")[..6], false).await;
         for _ in 0..3 {
             let payload = loop {
-                match peer.frame().await.expect("not closed yet") {
-                    Received::Ping { ack: false, payload } => break payload,
-                    _ => {}
+                let frame = peer.frame().await.expect("not closed yet");
+                if let Received::Ping { ack: false, payload } = frame {
+                    break payload;
                 }
             };
             let pong = peregrine_http2::frame::Ping { ack: true, payload };

@@ -138,7 +138,7 @@ fn streams_that_one_window_update_lets_go_leave_in_one_write() {
         settle().await;
         peer.read_all().await;
         let before = peer.io().writes_of_other_end();
-        peer.give_window(peregrine_http2::StreamId::CONNECTION, 1 << 20).await;
+        peer.give_window(StreamId::CONNECTION, 1 << 20).await;
         for stream in streams {
             let reply = peer.reply(stream).await;
             assert_eq!((reply.code(), reply.messages.len()), (code::OK, 16));
