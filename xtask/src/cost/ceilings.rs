@@ -42,9 +42,11 @@ impl Ceilings {
         let table: toml::Table = counts.parse().with_context(|| format!("{FILE} is not TOML"))?;
         let mut ceilings = Self::default();
         for (name, row) in table {
+            let number = |value: &toml::Value| {
+                value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
+            };
             let figure = |key: &str| {
-                let value =
-                    row.get(key).and_then(|value| value.as_float().or(Some(value.as_integer()? as f64)));
+                let value = row.get(key).and_then(number);
                 value.with_context(|| format!("{FILE}: `{name}` has no figure `{key}`"))
             };
             let counts = Counts {
