@@ -73,6 +73,15 @@ impl Counts {
         format!("{name:28} {instructions:12.0} {allocations:12.2} {bytes:11.0} {reads:7.3} {writes:7.3}")
     }
 
+    /// The greater of each two figures.
+    pub(super) fn raise(&mut self, other: &Self) {
+        self.instructions = self.instructions.max(other.instructions);
+        self.allocations = self.allocations.max(other.allocations);
+        self.bytes = self.bytes.max(other.bytes);
+        self.reads = self.reads.max(other.reads);
+        self.writes = self.writes.max(other.writes);
+    }
+
     /// Figure by figure, with its name.
     pub(super) fn named(&self) -> [(&'static str, f64); 5] {
         [
