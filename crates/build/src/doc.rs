@@ -13,6 +13,7 @@ pub(crate) fn lines(comment: &str) -> Vec<String> {
 }
 
 /// Lines of documentation by another generator, in which rustdoc runs nothing.
+#[cfg(any(feature = "buffa", test))]
 pub(crate) fn not_run<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<String> {
     blocks(lines, str::to_owned)
 }
