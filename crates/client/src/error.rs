@@ -13,6 +13,16 @@ pub(crate) fn bad_target(error: TargetError) -> Error {
     Error::new(Phase::Config, error.to_string()).with_source(error)
 }
 
+/// Credentials that could only be sent in the clear, which they never are (wire-rules 94).
+pub(crate) fn plaintext_credentials(target: &Target) -> Error {
+    Error::new(
+        Phase::Config,
+        "the channel has credentials, and on its plaintext connections anybody could read them",
+    )
+    .with_peer(format!("http://{target}"))
+    .with_hint("write https://, or give the channel .tls(..), or leave .credentials(..) out")
+}
+
 /// The error of an attempt that did not get as far as a socket.
 pub(crate) fn not_connected(target: &Target, error: ConnectError) -> Error {
     let (phase, message, hint) = match error.kind() {
@@ -115,11 +125,7 @@ pub(crate) fn silent_in_tls(target: &Target, limit: Duration) -> Error {
 
 /// Adds what the peer's GOAWAY said to the error of a connection that ended after one.
 pub(crate) fn after_go_away(error: &Error, words: &str) -> Error {
-    let mut full = Error::new(error.phase(), format!("{}; {words}", error.message()));
-    if let Some(peer) = error.peer() {
-        full = full.with_peer(peer);
-    }
-    full.with_source(error.clone())
+    error.clone().with_message(format!("{}; {words}", error.message()))
 }
 
 /// The status of a call that is not started because the last attempt to connect failed a moment ago.

@@ -87,6 +87,13 @@ impl Error {
         self
     }
 
+    /// Replaces the clause that says why.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+        self.inner.message = message.into();
+        self
+    }
+
     /// Which attempt this was, counted from 1.
     #[must_use]
     pub fn with_attempt(mut self, attempt: u32) -> Self {

@@ -146,11 +146,11 @@ fn credentials_are_asked_for_once_a_call_and_only_over_tls() {
             })
         };
         let served = serve(plain_server());
-        for channel in [
-            on_pipe("http://a:1", served.connect()).credentials(token()).build().unwrap(),
-            on_pipe("a:1", served.connect()).credentials(token()).build().unwrap(),
-        ] {
-            for request in [plain(), plain().credentials(token()), plain().wait_for_ready()] {
+        for target in ["http://a:1", "a:1"] {
+            let error = on_pipe(target, served.connect()).credentials(token()).build().unwrap_err();
+            assert_eq!(error.phase(), peregrine::Phase::Config, "{error}");
+            let channel = on_pipe(target, served.connect()).build().unwrap();
+            for request in [plain().credentials(token()), plain().credentials(token()).wait_for_ready()] {
                 assert_eq!(tell(&channel, request).await.unwrap_err().code(), Code::Unauthenticated);
             }
         }

@@ -46,7 +46,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server without services, with every setting at its default.
+    /// A server without services, which it needs one of to [`serve`](Self::serve), with every setting at its default.
     pub fn builder() -> Self {
         Self::default()
     }
@@ -184,7 +184,8 @@ impl Server {
     /// bound [`TcpListener`] or [`UnixListener`].
     ///
     /// # Errors
-    /// The address cannot be bound, a service was mounted twice, or the listening socket failed.
+    /// The address cannot be bound, the listening socket failed, no service was mounted or one twice, or settings do not
+    /// go together.
     pub async fn serve(self, listener: impl IntoListener) -> Result<(), Error> {
         self.serve_with_shutdown(listener, pending()).await.map(drop)
     }
@@ -207,7 +208,7 @@ impl Server {
     /// Serves connections that were made elsewhere (another transport, a test's pipe) until the stream ends.
     ///
     /// # Errors
-    /// A service was mounted twice. Items that are errors are skipped: one connection failed to come about.
+    /// No service was mounted, or one twice, or settings do not go together. Items that are errors are skipped: one connection failed to come about.
     pub async fn serve_incoming<S, IO, E>(self, incoming: S) -> Result<ShutdownReport, Error>
     where
         S: Stream<Item = Result<IO, E>>,
@@ -245,6 +246,10 @@ impl Server {
         if let Some(name) = self.duplicate {
             return Err(Error::new(Phase::Serve, format!("service {name} is mounted twice"))
                 .with_hint("mount each service once; calls could not tell the two apart"));
+        }
+        if self.router.services().next().is_none() {
+            return Err(Error::new(Phase::Serve, "the server has no services, and could only refuse calls")
+                .with_hint("mount one with add_service(..)"));
         }
         compression::check(&self.options.compression, &self.configs)?;
         let mut router = self.router;
@@ -322,6 +327,9 @@ impl IntoListener for String {
 
 fn cannot_listen(address: &str, error: io::Error) -> Error {
     let hint = match error.kind() {
+        _ if address.contains("://") && !address.starts_with("unix:") => {
+            "an address to listen on has no scheme: write 127.0.0.1:50051; what it speaks is said with Server::tls(..)"
+        }
         io::ErrorKind::AddrInUse => {
             "another process listens there; choose another port, or port 0 for any free one"
         }

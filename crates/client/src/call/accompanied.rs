@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use super::plan::Earlier;
 use super::pump::RequestWatch;
 use super::{single, streaming};
+use crate::call_error::hinted;
 use crate::channel::Channel;
 
 /// Whether a call has to come this way.
@@ -211,9 +212,12 @@ async fn ask(
     }
     if !channel.is_secure() {
         // wire-rules 94
-        return Err(Status::unauthenticated(
-            "the call has credentials and the connection is plaintext, where anybody could read them; nothing was \
-             sent. Connect with https://, or make the call without credentials",
+        return Err(hinted(
+            Status::unauthenticated(
+                "the call has credentials and the connection is plaintext, where anybody could read them; nothing \
+                 was sent",
+            ),
+            "connect with https://, or make the call without credentials",
         ));
     }
     let audience = Audience::new(channel.authority(), method.service, method.name);

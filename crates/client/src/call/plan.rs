@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use peregrine_core::compression::{Packer, Packing};
+use peregrine_core::compression::{InvalidCompression, Packer, Packing};
 use peregrine_core::deadline::{deadline_after, encode_timeout};
 use peregrine_core::message::Encoding;
 use peregrine_core::observe::{Direction, MessageObserver, Side, tell_message};
@@ -141,7 +141,11 @@ impl<'a> Plan<'a> {
         earlier: Earlier,
     ) -> Result<(Self, T), Status> {
         let options = request.options().or(*channel.defaults(method.path));
-        let format = channel.method_format(options.format, method)?;
+        let explain = |status| explained(status, facts(target_name(channel), 1, None));
+        let format = channel.method_format(options.format, method).map_err(explain)?;
+        if let Some(own) = &request.options().compression {
+            own.check().map_err(|error| explain(bad_compression(error)))?;
+        }
         let deadline = earlier.deadline.or_else(|| deadline(options.timeout, request.deadline()));
         let (message, metadata, _extensions) = request.into_parts();
         if let Some(deadline) = &deadline
@@ -382,6 +386,13 @@ impl<'a> Plan<'a> {
         }
         Ok(Some(Timeout { text: encode_timeout(left), recurs: false }))
     }
+}
+
+/// A call with settings of compression that no channel would have been built with (wire-rules P2, T4).
+#[cold]
+fn bad_compression(error: InvalidCompression) -> Status {
+    let status = Status::internal(format!("the request's setting of compression cannot be used: {error}"));
+    hinted(status.with_source(error), "name only encodings that are compiled in, at a level that they have")
 }
 
 fn facts(peer: Arc<str>, attempt: u32, deadline: Option<&CallDeadline>) -> CallFacts {

@@ -180,10 +180,14 @@ impl ChannelBuilder {
     /// The channel. It connects when the first call is made.
     ///
     /// # Errors
-    /// The target, the authority or the user agent cannot be used; the error says why.
+    /// The target, the authority, the user agent or a setting cannot be used, or they do not go together; the error says
+    /// why.
     pub fn build(self) -> Result<Channel, Error> {
         let target = self.target.map_err(error::bad_target)?;
         let secure = self.secure.for_target(&target)?;
+        if !self.credentials.is_empty() && !secure.is_tls() {
+            return Err(error::plaintext_credentials(&target));
+        }
         let authority = match self.authority {
             Some(authority) => checked("authority", authority, |byte| byte.is_ascii_graphic())?,
             None => target.authority(),
@@ -199,8 +203,10 @@ impl ChannelBuilder {
         defaults.max_response_size.get_or_insert(DEFAULT_MAX_RECEIVE);
         let mut methods = MethodOptions::new(defaults);
         compression::check(&defaults, "the channel")?;
+        self.formats.check(&defaults, "the channel")?;
         for (name, options) in &self.methods {
             compression::check(options, name)?;
+            self.formats.check(options, name)?;
             methods.add(name, *options)?;
         }
         let message_observer = self.observer.clone().filter(Observe::wants_messages);

@@ -5,7 +5,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use peregrine_core::{Format, MessageFormat, MethodDescriptor, MethodFormat, Status};
+use peregrine_core::{
+    CallOptions, Error, Format, MessageFormat, MethodDescriptor, MethodFormat, Phase, Status,
+};
+
+use crate::call_error::hinted;
 
 /// A channel's formats, by [`Format::index`]; the place of the codecs' own stays empty.
 #[derive(Debug, Default)]
@@ -24,6 +28,17 @@ impl Formats {
         *place = Some(Known { format, methods: Mutex::default() });
     }
 
+    /// Whether the format that `options` name is there.
+    pub(super) fn check(&self, options: &CallOptions, of: &str) -> Result<(), Error> {
+        match options.format {
+            None | Some(Format::Proto) => Ok(()),
+            Some(format) if self.0[format.index()].is_some() => Ok(()),
+            Some(format) => {
+                Err(Error::new(Phase::Config, format!("{of}: {}", not_given(format))).with_hint(HOW_TO_GIVE))
+            }
+        }
+    }
+
     /// How the messages of a call of `method` in `format` are rewritten.
     ///
     /// # Errors
@@ -35,10 +50,7 @@ impl Formats {
         method: &MethodDescriptor<'_>,
     ) -> Result<Arc<MethodFormat>, Status> {
         let Some(known) = &self.0[format.index()] else {
-            return Err(Status::unimplemented(format!(
-                "the channel was not given a way to write {}: its builder takes one, as in .json(Json::new())",
-                format.content_type()
-            )));
+            return Err(hinted(Status::unimplemented(not_given(format)), HOW_TO_GIVE));
         };
         // Nothing in here can leave the table half changed.
         let mut methods = known.methods.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,3 +62,9 @@ impl Formats {
         Ok(rewritten)
     }
 }
+
+fn not_given(format: Format) -> String {
+    format!("the channel was not given a way to write {}", format.content_type())
+}
+
+const HOW_TO_GIVE: &str = "give its builder one, as in .json(Json::new())";

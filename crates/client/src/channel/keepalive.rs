@@ -8,6 +8,8 @@ use peregrine_http2::Keepalive;
 
 /// Servers police clients that ask more often.
 pub(super) const MIN_INTERVAL: Duration = Duration::from_secs(10);
+/// Shorter, and servers would be given up whose answer is on its way.
+pub(super) const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// More doublings than this make no difference: the interval is in the years.
 const MAX_DOUBLINGS: u64 = 24;
 

@@ -194,6 +194,24 @@ fn what_is_no_grpc_server_is_told_apart() {
     assert!(hint(&status).contains("proxy"), "{}", hint(&status));
 }
 
+// wire-rules 77, 81: as a server does whose grace for running calls is over.
+#[test]
+fn the_report_of_a_call_that_a_shutdown_cut_says_each_thing_once() {
+    let request = plain().timeout(Duration::from_secs(3));
+    let status = failed(request, async |server, stream| {
+        tokio::time::sleep(Duration::from_millis(250)).await;
+        server.go_away_after(stream, ErrorCode::NO_ERROR, b"").await;
+        server.half_close().await;
+    });
+    assert_eq!(
+        format!("{status:?}"),
+        "UNAVAILABLE: call failed on the connection to server.test:50051: the peer closed the connection; it sent \
+         GOAWAY with NO_ERROR\n  phase: call\n  attempt: 1\n  after: 250.0ms\n  next step: the server is ending or \
+         restarting: make the call again"
+    );
+    assert_eq!(told(&status).peer(), Some("server.test:50051"));
+}
+
 // wire-rules 61
 #[test]
 fn the_report_of_a_call_has_it_all() {

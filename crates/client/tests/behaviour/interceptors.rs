@@ -239,7 +239,7 @@ fn credentials_are_never_sent_over_plaintext() {
         let request = Request::new(message("")).credentials(token);
         let status = unary(&channel, request).await.unwrap_err();
         assert_eq!(status.code(), Code::Unauthenticated);
-        assert!(status.message().contains("https://"), "{status}");
+        assert!(format!("{status:?}").contains("next step: connect with https://"), "{status:?}");
         assert_eq!(*asked.lock().expect("nobody panics with it"), 0, "they are not even asked");
         let served = async {
             let asked = server.request().await;
@@ -250,8 +250,13 @@ fn credentials_are_never_sent_over_plaintext() {
         reply.unwrap();
 
         let (builder, _acceptor) = pair();
-        let channel = builder.credentials(BearerToken::new("s3cret")).build().unwrap();
-        let status = list(&channel, message("")).await.unwrap_err();
-        assert_eq!(status.code(), Code::Unauthenticated);
+        let error = builder.credentials(BearerToken::new("s3cret")).build().unwrap_err();
+        assert_eq!(
+            format!("{error:?}"),
+            format!(
+                "{error}\n  phase: configuration\n  next step: write https://, or give the channel .tls(..), or leave \
+                 .credentials(..) out"
+            )
+        );
     });
 }

@@ -5,7 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use peregrine_client::Channel;
-use peregrine_core::{CallOptions, Code, Request};
+use peregrine_core::compression::Compression;
+use peregrine_core::{CallOptions, Code, Format, Request};
 use peregrine_testkit::{PipeEnd, virtual_time};
 
 use crate::{list, message, pair, unary};
@@ -81,4 +82,46 @@ fn a_name_that_cannot_be_one_is_an_error() {
     let (builder, _acceptor) = pair();
     let error = builder.configure("no name", CallOptions::new()).build().unwrap_err();
     assert!(format!("{error:?}").contains("package.Service"), "{error:?}");
+}
+
+#[test]
+fn a_format_that_the_channel_was_not_given_is_an_error_when_it_is_built() {
+    let (builder, _acceptor) = pair();
+    let error = builder.format(Format::Json).build().unwrap_err();
+    assert_eq!(
+        format!("{error:?}"),
+        "invalid configuration: the channel: the channel was not given a way to write application/grpc+json\n  phase: \
+         configuration\n  next step: give its builder one, as in .json(Json::new())"
+    );
+    let (builder, _acceptor) = pair();
+    let mut options = CallOptions::new();
+    options.format = Some(Format::Json);
+    let error = builder.configure("test.Service", options).build().unwrap_err();
+    assert!(error.to_string().contains("test.Service: the channel was not given"), "{error}");
+}
+
+#[test]
+fn what_only_a_call_asks_for_and_the_channel_cannot_do_says_what_to_do() {
+    // wire-rules P2, T4
+    virtual_time(async {
+        let (builder, _acceptor) = pair();
+        let channel = builder.build().unwrap();
+        let status = unary(&channel, Request::new(message("")).format(Format::Json)).await.unwrap_err();
+        assert_eq!(status.code(), Code::Unimplemented);
+        let report = format!("{status:?}");
+        assert!(
+            report.contains("phase: call") && report.contains("next step: give its builder one"),
+            "{report}"
+        );
+
+        let nonsense = Compression::adaptive().min_saving(100);
+        let status = unary(&channel, Request::new(message("")).compress(nonsense)).await.unwrap_err();
+        assert_eq!(status.code(), Code::Internal);
+        let report = format!("{status:?}");
+        assert!(report.contains("the request's setting of compression cannot be used"), "{report}");
+        assert!(
+            report.contains("phase: call") && report.contains("next step: name only encodings"),
+            "{report}"
+        );
+    });
 }

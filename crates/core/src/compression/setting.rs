@@ -145,7 +145,8 @@ impl Compression {
     pub fn check(&self) -> Result<(), InvalidCompression> {
         for encoding in self.encodings() {
             if !encoding.is_supported() {
-                let message = format!("{encoding} is not compiled in; turn the feature {encoding} on");
+                let message =
+                    format!("{encoding} is not compiled in; turn the cargo feature `{encoding}` on");
                 return Err(InvalidCompression { message });
             }
             let max = max_level(encoding);

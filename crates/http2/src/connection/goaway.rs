@@ -94,7 +94,11 @@ impl Connection {
         error
     }
 
-    pub(super) fn handle_goaway<'a>(&mut self, frame: GoAway<'a>) -> Result<Event<'a>, ConnectionError> {
+    pub(super) fn handle_goaway<'a>(
+        &mut self,
+        frame: GoAway<'a>,
+        now: Instant,
+    ) -> Result<Event<'a>, ConnectionError> {
         let GoAway { last_stream, code, debug } = frame;
         // A client's GOAWAY speaks of pushed streams, of which there are none.
         if self.role == Role::Client {
@@ -113,6 +117,8 @@ impl Connection {
                 ));
             }
             self.refuse_above(last_stream);
+        } else if self.peer_last_stream.is_none() {
+            self.leave_when_idle(now);
         }
         self.peer_last_stream = Some(last_stream);
         Ok(Event::GoAway { last_stream, code, debug })

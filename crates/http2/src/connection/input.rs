@@ -164,7 +164,7 @@ impl Connection {
             FrameType::Ping => self.handle_ping(Ping::parse(header, payload).map_err(fault)?, now),
             FrameType::GoAway => {
                 self.limits.on_housekeeping(now)?;
-                Ok(Some(self.handle_goaway(GoAway::parse(header, payload).map_err(fault)?)?))
+                Ok(Some(self.handle_goaway(GoAway::parse(header, payload).map_err(fault)?, now)?))
             }
             FrameType::Continuation => {
                 self.handle_continuation(Continuation::parse(header, payload).map_err(fault)?, now)

@@ -235,6 +235,16 @@ impl Connection {
         Ok(())
     }
 
+    /// A client that has said goodbye has no more use for the connection once its streams have ended. It may close it by
+    /// itself, for which it gets a moment; then the connection ends as one that is idle does, so that a stream it opens
+    /// all the same is still served (RFC 9113 6.8).
+    pub(super) fn leave_when_idle(&mut self, now: Instant) {
+        let timeout = self.config.max_idle.map_or(LEAVE_GRACE, |idle| idle.min(LEAVE_GRACE));
+        let watch = Watch::new(timeout, self.idle_since_stream(), now);
+        self.timers.set(Timer::Idle, Some(watch.first()));
+        self.idle_watch = Some(watch);
+    }
+
     /// Ends a connection without streams for long enough (wire-rules 77).
     fn look_for_streams(&mut self, now: Instant) {
         let seen = self.idle_since_stream();
@@ -287,5 +297,7 @@ impl Connection {
     }
 }
 
+/// How long a client that has sent GOAWAY, and has no stream left, may take to close the connection.
+const LEAVE_GRACE: Duration = Duration::from_secs(1);
 /// Between two looks at a connection that holds output, and therefore is not quiet.
 const TRIM_AGAIN: Duration = Duration::from_secs(1);

@@ -12,6 +12,8 @@ use super::Server;
 
 /// gRPC's own bound for servers: more PINGs would only be load.
 const MIN_KEEPALIVE: Duration = Duration::from_secs(1);
+/// Shorter, and clients would be cut whose answer is on its way.
+const MIN_KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Server {
     /// How much work without progress a client may cause before its connection is closed with GOAWAY
@@ -40,12 +42,14 @@ impl Server {
 
     /// When a silent client is asked for a sign of life. One that gives none within the timeout is gone: its calls
     /// are cancelled (wire-rules 78). Default: after 2 hours, with 20 s to answer, with or without calls. An
-    /// interval below 1 s is raised to that.
+    /// interval or a timeout below 1 s is raised to that.
     #[must_use]
     pub fn keepalive(mut self, keepalive: impl Into<Option<Keepalive>>) -> Self {
-        self.options.engine.keepalive = keepalive
-            .into()
-            .map(|keepalive| Keepalive { interval: keepalive.interval.max(MIN_KEEPALIVE), ..keepalive });
+        self.options.engine.keepalive = keepalive.into().map(|keepalive| Keepalive {
+            interval: keepalive.interval.max(MIN_KEEPALIVE),
+            timeout: keepalive.timeout.max(MIN_KEEPALIVE_TIMEOUT),
+            ..keepalive
+        });
         self
     }
 

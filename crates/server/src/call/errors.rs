@@ -3,7 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use peregrine_core::{Status, drop_quietly, survive};
+use peregrine_core::{Code, Status, drop_quietly, survive};
+
+/// What a call ends with whose request message could not be read. The client is told whose limit is too low, and its
+/// server's operator what raises it (wire-rules 42).
+#[cold]
+pub(crate) fn bad_request(status: Status) -> Status {
+    if status.code() != Code::ResourceExhausted {
+        return status;
+    }
+    let message =
+        format!("{} of this server, which its max_receive_message_size can raise", status.message());
+    status.with_message(message)
+}
 
 /// Looks at the status of a failed handler and gives another one in its place, or none.
 #[derive(Clone)]

@@ -18,6 +18,7 @@ use peregrine_http2::StreamKey;
 
 use super::port::Watch;
 use super::reply_head::{Reply, ReplyHead};
+use crate::call::errors::bad_request;
 use crate::service::CallResult;
 
 /// Encoded bytes that a spawned call may have on their way to the connection before its source waits.
@@ -130,6 +131,10 @@ impl InboxOwner for Mailbox {
     fn dropped(&self, call: u64) {
         self.note(|state| state.woken.push(call as u32));
     }
+
+    fn explain(&self, status: Status) -> Status {
+        bad_request(status)
+    }
 }
 
 /// The waker of the call at one index of a connection, used by every call that lives there in turn. A late
@@ -195,15 +200,23 @@ impl Outbox {
     }
 
     /// Sends the response head, once.
-    pub(super) fn send_head(&mut self, compression: Option<&Compression>, metadata: MetadataMap) {
+    ///
+    /// # Errors
+    /// The handler's setting of compression cannot be used.
+    pub(super) fn send_head(
+        &mut self,
+        compression: Option<&Compression>,
+        metadata: MetadataMap,
+    ) -> Result<(), Status> {
         if self.reply.head_sent {
-            return;
+            return Ok(());
         }
         if let Some(compression) = compression {
-            self.reply.compress(compression);
+            self.reply.compress(compression)?;
         }
         self.head = Some((metadata, self.reply.plan().head));
         self.reply.head_sent = true;
+        Ok(())
     }
 
     pub(super) fn send_message<C: Codec<B>, B>(

@@ -51,10 +51,7 @@ impl Port {
         }
         match self {
             Self::Wire(wire) => wire.open_reply(compression, &metadata),
-            Self::Outbox(outbox) => {
-                outbox.send_head(compression, metadata);
-                Ok(())
-            }
+            Self::Outbox(outbox) => outbox.send_head(compression, metadata),
         }
     }
 

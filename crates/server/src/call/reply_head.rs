@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use peregrine_core::Format;
 use peregrine_core::compression::{Compression, EncodingSet, Packer};
 use peregrine_core::message::Encoding;
+use peregrine_core::{Format, Status};
 use peregrine_http2::{CachedBlock, Field, StreamKey};
 
 use super::request_head::RequestHead;
@@ -53,14 +53,21 @@ impl ReplyPlan {
     }
 
     /// The same, for a reply whose handler has settings of its own (wire-rules P2).
-    fn compressed(&self, setting: &Compression) -> Self {
+    ///
+    /// # Errors
+    /// They are settings that the server would not have started with (T4).
+    fn compressed(&self, setting: &Compression) -> Result<Self, Status> {
+        setting.check().map_err(|error| {
+            Status::internal(format!("the handler's setting of compression cannot be used: {error}"))
+                .with_source(error)
+        })?;
         let is_possible = |encoding: &Encoding| encoding.is_supported() && self.accepts.contains(*encoding);
         let encoding = setting.encodings().find(is_possible).unwrap_or(Encoding::Identity);
-        Self {
+        Ok(Self {
             head: ReplyHead { encoding, ..self.head },
             accepts: self.accepts,
             packer: (encoding != Encoding::Identity).then(|| Arc::new(Packer::new(setting, encoding))),
-        }
+        })
     }
 
     #[inline]
@@ -98,9 +105,13 @@ impl Reply {
     }
 
     /// The handler has settings of its own for this reply (wire-rules P2).
+    ///
+    /// # Errors
+    /// As [`ReplyPlan::compressed`].
     #[cold]
-    pub(crate) fn compress(&mut self, setting: &Compression) {
-        self.own_plan = Some(Box::new(self.plan().compressed(setting)));
+    pub(crate) fn compress(&mut self, setting: &Compression) -> Result<(), Status> {
+        self.own_plan = Some(Box::new(self.plan().compressed(setting)?));
+        Ok(())
     }
 }
 
@@ -124,5 +135,29 @@ impl ReplyHeads {
             self.others.len() - 1
         });
         &mut self.others[index].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use peregrine_core::Code;
+    use peregrine_core::compression::InvalidCompression;
+
+    use super::*;
+
+    // wire-rules P2, T4
+    #[test]
+    fn a_handlers_setting_that_cannot_be_meant_fails_the_call() {
+        let plan = ReplyPlan::new(Format::Proto, Some(EncodingSet::supported()), &[]);
+        assert!(plan.compressed(&Compression::adaptive()).is_ok());
+        let status = plan.compressed(&Compression::adaptive().min_saving(100)).unwrap_err();
+        assert_eq!(status.code(), Code::Internal);
+        assert!(status.message().contains("the handler's setting of compression"), "{status}");
+        for encoding in Encoding::COMPRESSED.into_iter().filter(|encoding| !encoding.is_supported()) {
+            let status = plan.compressed(&encoding.into()).unwrap_err();
+            assert!(status.message().contains(&format!("cargo feature `{encoding}`")), "{status}");
+        }
+        let source = std::error::Error::source(&status);
+        assert!(source.is_some_and(<dyn std::error::Error>::is::<InvalidCompression>));
     }
 }

@@ -60,7 +60,7 @@ impl Wire {
             return Ok(());
         }
         if let Some(compression) = compression {
-            reply.compress(compression);
+            reply.compress(compression)?;
         }
         let (key, head) = (reply.key, reply.plan().head);
         self.send_head(key, head, metadata)?;

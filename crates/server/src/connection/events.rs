@@ -12,6 +12,7 @@ use peregrine_http2::{ErrorCode, Event, Head, StreamKey};
 use super::Serving;
 use super::call::{Call, CallState, Entry};
 use super::slow_request::Refused;
+use crate::call::errors::bad_request;
 use crate::call::reply_head::Reply;
 use crate::call::request_head::{Refusal, RequestHead};
 
@@ -169,7 +170,7 @@ impl Serving {
                     Ok(()) if end_stream => self.start_collected(key),
                     Ok(()) => {}
                     // Known to be wrong before its end: answered at once, and not read on (wire-rules 42).
-                    Err(status) => self.fail(key, status),
+                    Err(status) => self.fail(key, bad_request(status)),
                 }
             }
             CallState::PutOff { inbox: Some(inbox), .. }
@@ -217,7 +218,7 @@ impl Serving {
         match single_message(body, request.encoding, request.max_receive) {
             Ok(message) => self.start_whole(call, message, body.len()),
             Err(_missing) if body.is_empty() => self.finish_without_message(call),
-            Err(status) => self.finish(call, &Err(status)),
+            Err(status) => self.finish(call, &Err(bad_request(status))),
         }
     }
 
@@ -254,7 +255,7 @@ impl Serving {
         let len = body.received();
         match body.finish() {
             Ok(message) => self.start_whole(call, message, len),
-            Err(status) => self.finish(call, &Err(status)),
+            Err(status) => self.finish(call, &Err(bad_request(status))),
         }
     }
 

@@ -11,6 +11,7 @@ use peregrine_core::message::UnaryBody;
 
 use super::Serving;
 use super::call::{Call, CallState, Entry};
+use crate::call::errors::bad_request;
 
 impl Serving {
     /// Begins a call whose messages come one by one, or puts it off.
@@ -31,7 +32,7 @@ impl Serving {
                 self.wire().connection.release(call.key(), data.len());
                 self.put_off(call, Some(body), None);
             }
-            Err(status) => self.finish(call, &Err(status)),
+            Err(status) => self.finish(call, &Err(bad_request(status))),
         }
     }
 
@@ -70,7 +71,7 @@ impl Serving {
                     let len = body.received();
                     match body.finish() {
                         Ok(message) => self.start_whole(call, message, len),
-                        Err(status) => self.finish(call, &Err(status)),
+                        Err(status) => self.finish(call, &Err(bad_request(status))),
                     }
                 }
                 CallState::PutOff { inbox, .. } => self.start(call, Payload::Borrowed(&[]), inbox),

@@ -23,6 +23,11 @@ pub use self::shape::{bidi_slot, client_streaming_slot, server_streaming_slot, u
 pub use self::slot::ResponseSink;
 
 /// A service as generated code presents it. Implemented by `XServer<T>` types; users rarely name it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a service that a server can mount",
+    label = "not a service",
+    note = "an implementation of the trait `Greeter` is mounted as `add_service(GreeterServer::new(implementation))`"
+)]
 pub trait Service: Send + Sync + 'static {
     /// Name, methods and, for reflection, the descriptor set.
     fn descriptor(&self) -> &'static ServiceDescriptor;

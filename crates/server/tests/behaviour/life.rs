@@ -61,6 +61,49 @@ fn bug_62_a_client_that_answers_keepalive_pings_stays() {
     });
 }
 
+// wire-rules 78: an interval and a timeout of nothing are raised, and do not end every connection.
+#[test]
+fn a_keepalive_of_nothing_gives_clients_time_to_answer() {
+    in_each_mode(async |stage: Stage| {
+        let none = Keepalive { interval: Duration::ZERO, timeout: Duration::ZERO, without_streams: true };
+        let served = serve(stage.server().keepalive(none));
+        let mut peer = served.peer().await;
+        let begun = Instant::now();
+        for _ in 0..3 {
+            while !matches!(peer.frame().await.expect("still open"), Received::Ping { ack: false, .. }) {}
+        }
+        assert!((3..=4).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+        assert_eq!(peer.call(UNARY, &[], b"x").await.texts(), ["x"]);
+        let config = PeerConfig { answer_pings: false, ..PeerConfig::default() };
+        let mut silent = served.peer_with(config).await;
+        let begun = Instant::now();
+        silent.expect_go_away().await;
+        assert!((2..=3).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+        silent.expect_closed().await;
+        served.finish([peer]).await;
+    });
+}
+
+// RFC 9113 6.8: a client that has said goodbye opens nothing more, whether or not it closes.
+#[test]
+fn a_client_that_says_goaway_and_does_not_close_is_closed_once_its_calls_have_ended() {
+    in_each_mode(async |stage: Stage| {
+        let served = stage.serve();
+        let mut peer = served.peer().await;
+        let stream = peer.request(UNARY, &[("script", "sleep 5000; echo")], &message(b"late"), true).await;
+        peer.go_away(ErrorCode::NO_ERROR).await;
+        assert_eq!(peer.reply(stream).await.texts(), ["late"]);
+        assert_eq!(peer.expect_go_away().await.1, ErrorCode::NO_ERROR);
+        peer.expect_closed().await;
+        // Without a call, and without an answer to the PING between the two GOAWAYs.
+        let config = PeerConfig { answer_pings: false, ..PeerConfig::default() };
+        let mut idle = served.peer_with(config).await;
+        idle.go_away(ErrorCode::NO_ERROR).await;
+        idle.expect_closed().await;
+        served.finish([]).await;
+    });
+}
+
 // wire-rules 79
 #[test]
 fn pings_beyond_the_policy_close_the_connection() {

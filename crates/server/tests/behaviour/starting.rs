@@ -27,14 +27,29 @@ fn an_address_that_cannot_be_bound_says_which_why_and_what_to_do() {
     with_sockets(async {
         let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = taken.local_addr().unwrap().to_string();
-        let text = report(Server::builder(), &address).await;
+        let server = || Server::builder().add_service(TestService::new(Arc::default()));
+        let text = report(server(), &address).await;
         assert!(text.contains(&address) && text.contains("another process listens there"), "{text}");
 
-        let text = report(Server::builder(), "127.0.0.1").await;
+        let text = report(server(), "127.0.0.1").await;
         assert!(text.contains("cannot listen on 127.0.0.1") && text.contains("with its port"), "{text}");
 
-        let text = report(Server::builder(), "unix:/no/such/folder/app.sock").await;
+        let text = report(server(), "http://127.0.0.1:50051").await;
+        assert!(text.contains("has no scheme: write 127.0.0.1:50051"), "{text}");
+
+        let text = report(server(), "unix:/no/such/folder/app.sock").await;
         assert!(text.contains("/no/such/folder/app.sock"), "{text}");
+    });
+}
+
+#[test]
+fn a_server_without_services_is_an_error_at_the_start() {
+    with_sockets(async {
+        assert_eq!(
+            report(Server::builder(), "127.0.0.1:0").await,
+            "serving failed: the server has no services, and could only refuse calls\n  phase: serve\n  next step: \
+             mount one with add_service(..)"
+        );
     });
 }
 
@@ -75,7 +90,8 @@ fn a_mount_prefix_that_no_path_can_have_is_an_error_at_the_start() {
             assert!(error.to_string().contains(&format!("{prefix:?}")), "{error}");
         }
         let none: [Result<PipeEnd, Infallible>; 0] = [];
-        let server = Server::builder().mount_under("/api/").mount_under("");
+        let service = TestService::new(Arc::default());
+        let server = Server::builder().add_service(service).mount_under("/api/").mount_under("");
         assert!(server.serve_incoming(iter(none)).await.is_ok(), "the last one counts");
     });
 }

@@ -31,8 +31,8 @@ impl ChannelBuilder {
         self
     }
 
-    /// Proves who every call is made for. A call that is not made over TLS ends UNAUTHENTICATED, and nothing of the
-    /// credentials is sent (wire-rules 94). A call may have more of its own. Default: none.
+    /// Proves who every call is made for, over TLS only: with plaintext connections they are an error that
+    /// [`build`](Self::build) reports (wire-rules 94). A call may have more of its own. Default: none.
     ///
     /// ```
     /// # use peregrine_client::Channel;

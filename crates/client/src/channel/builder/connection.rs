@@ -9,7 +9,7 @@ use peregrine_core::Observe;
 use peregrine_http2::{AdaptiveWindows, Keepalive, LimitConfig};
 
 use super::ChannelBuilder;
-use crate::channel::keepalive::MIN_INTERVAL;
+use crate::channel::keepalive::{MIN_INTERVAL, MIN_TIMEOUT};
 
 impl ChannelBuilder {
     /// How much work without progress a server may cause before its connection is closed with GOAWAY
@@ -30,13 +30,15 @@ impl ChannelBuilder {
     /// When a silent server is asked for a sign of life. If it gives none within the timeout, calls end UNAVAILABLE
     /// and the next one makes another connection (wire-rules 78). Default: never.
     ///
-    /// An interval below 10 s is raised to that, and doubled for later connections when a server complains of too
+    /// A timeout below 1 s is raised to that. An interval below 10 s is raised to that, and doubled for later connections when a server complains of too
     /// many PINGs (gRFC A8, wire-rules 80). Many servers allow one in 5 minutes, and with `without_streams` one in 2
     /// hours: ask the server's operator.
     pub fn keepalive(mut self, keepalive: impl Into<Option<Keepalive>>) -> Self {
-        self.engine.keepalive = keepalive
-            .into()
-            .map(|keepalive| Keepalive { interval: keepalive.interval.max(MIN_INTERVAL), ..keepalive });
+        self.engine.keepalive = keepalive.into().map(|keepalive| Keepalive {
+            interval: keepalive.interval.max(MIN_INTERVAL),
+            timeout: keepalive.timeout.max(MIN_TIMEOUT),
+            ..keepalive
+        });
         self
     }
 

@@ -17,7 +17,7 @@ impl ChannelBuilder {
     }
 
     /// How messages look on the wire unless a call says otherwise. Default: [`Format::Proto`], or the format that the
-    /// channel was given with [`json`](Self::json).
+    /// channel was given with [`json`](Self::json); another one is an error that [`build`](Self::build) reports.
     pub fn format(mut self, format: Format) -> Self {
         self.defaults.format = Some(format);
         self

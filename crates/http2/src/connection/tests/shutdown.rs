@@ -249,6 +249,30 @@ fn answers_to_pings_that_were_not_sent_do_not_hurry_a_shutdown() {
 }
 
 #[test]
+fn a_client_that_has_said_goodbye_is_left_once_its_streams_have_ended() {
+    // RFC 9113 6.8: gracefully, after a moment for the client to close by itself
+    let mut scripted = Scripted::server(Config::server());
+    let key = scripted.request(1, true);
+    for _ in 0..2 {
+        scripted.raw(0x7, 0, 0, &[0; 8]).unwrap();
+        scripted.pass(Duration::from_secs(60)).unwrap();
+        assert_eq!(scripted.written_kinds(), [], "a stream is open");
+    }
+    scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
+    scripted.written();
+    let mut moments = 0;
+    while !scripted.connection.is_shutting_down() {
+        scripted.pass(Duration::from_millis(100)).unwrap();
+        moments += 1;
+    }
+    assert!((10..=13).contains(&moments), "{moments}");
+    assert_eq!(scripted.written_kinds(), [FrameType::GoAway, FrameType::Ping]);
+    scripted.raw(0x6, 1, 0, b"draining").unwrap();
+    assert_eq!(scripted.written_goaway(), (1, ErrorCode::NO_ERROR, String::new()));
+    assert!(scripted.connection.is_drained());
+}
+
+#[test]
 fn bug_1_padding_on_refused_streams_is_given_back() {
     // report 1: streams over the limit, and streams behind the final GOAWAY
     for is_going in [false, true] {
