@@ -377,6 +377,6 @@ mod tests {
     #[test]
     fn an_encoding_that_is_not_compiled_in_names_its_feature() {
         let error = Compression::only(Encoding::Snappy).check().unwrap_err().to_string();
-        assert!(error.contains("feature snappy"), "{error}");
+        assert!(error.contains("cargo feature `snappy`"), "{error}");
     }
 }
