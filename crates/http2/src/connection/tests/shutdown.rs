@@ -255,7 +255,7 @@ fn a_client_that_has_said_goodbye_is_left_once_its_streams_have_ended() {
     let key = scripted.request(1, true);
     for _ in 0..2 {
         scripted.raw(0x7, 0, 0, &[0; 8]).unwrap();
-        scripted.pass(Duration::from_secs(60)).unwrap();
+        scripted.pass(Duration::from_mins(1)).unwrap();
         assert_eq!(scripted.written_kinds(), [], "a stream is open");
     }
     scripted.connection.send_headers(key, fields(&RESPONSE), true).unwrap();
