@@ -148,7 +148,7 @@ fn credentials_are_asked_for_once_a_call_and_only_over_tls() {
         let served = serve(plain_server());
         for target in ["http://a:1", "a:1"] {
             let error = on_pipe(target, served.connect()).credentials(token()).build().unwrap_err();
-            assert_eq!(error.phase(), peregrine::Phase::Config, "{error}");
+            assert_eq!(error.phase(), Phase::Config, "{error}");
             let channel = on_pipe(target, served.connect()).build().unwrap();
             for request in [plain().credentials(token()), plain().credentials(token()).wait_for_ready()] {
                 assert_eq!(tell(&channel, request).await.unwrap_err().code(), Code::Unauthenticated);
