@@ -92,6 +92,7 @@ pub(crate) fn not_secured(target: &Target, error: HandshakeError) -> Error {
             "connect by one of the certificate's names, or name the one to expect with ClientTls::server_name"
         }
         Kind::OutOfDate => "renew the server's certificate, and check the clocks of both machines",
+        Kind::NotYetValid => "check the clocks of both machines, and the certificate that was installed",
         Kind::UnknownIssuer => {
             "give the certificate of the authority that issued it to ClientTls::with_ca_pem"
         }

@@ -131,10 +131,12 @@ fn a_client_certificate_that_does_not_fit_is_refused_by_name() {
         let stage = Stage::new();
         let served = stage.serve(stage.server_tls());
         let expired = stage.clients.issue_expired(&["cart.shop"]);
+        let early = stage.clients.issue_early(&["cart.shop"]);
         let strange = Authority::named("another").issue_client("cart", &["cart.shop"]);
         let forged = Authority::new().issue_client("cart", &["cart.shop"]);
         for (certificate, alert, heard_by_server) in [
             (expired, "CertificateExpired", "the certificate is out of date"),
+            (early, "CertificateExpired", "the certificate is not valid yet"),
             (strange, "UnknownCA", "not issued by an authority that is trusted here"),
             (forged, "DecryptError", "not issued by an authority that is trusted here"),
         ] {
@@ -231,6 +233,104 @@ fn a_reload_serves_new_connections_with_new_certificates_and_leaves_open_ones_al
         tls.replace(&stage.server_tls());
         assert_eq!(identity(&served, client).await.unwrap(), "cart");
         drop(open);
+        assert!(served.stop().await.is_clean());
+    });
+}
+
+// wire-rules 95: what a session was begun with does not outlive its authority. Both versions resume sessions.
+#[test]
+fn a_session_is_not_resumed_with_whom_is_trusted_no_longer() {
+    virtual_time(async {
+        let stage = Stage::new();
+        let Certificate { chain, key } = stage.servers.issue(&[NAME]);
+        let trusting = |clients: &Authority, version| {
+            let tls = ServerTls::from_pem(&chain, &key).unwrap().client_ca_pem(&clients.pem).unwrap();
+            tls.min_version(version)
+        };
+        let shown = stage.clients.issue_client("cart", &[]);
+        for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+            let tls = trusting(&stage.clients, version);
+            let served = stage.serve(tls.clone());
+            let client = stage.client(&shown);
+            for _ in 0..3 {
+                assert_eq!(identity(&served, client.clone()).await.unwrap(), "cart");
+            }
+            // The server trusts others.
+            tls.replace(&trusting(&Authority::new(), version));
+            let error = refused(&served, client.clone()).await;
+            assert!(error.message().contains("did not accept the client's certificate"), "{error}");
+            tls.replace(&trusting(&stage.clients, version));
+            assert_eq!(identity(&served, client.clone()).await.unwrap(), "cart");
+            // The client shows another certificate, then none.
+            client.replace(&stage.client(&stage.clients.issue_client("till", &[])));
+            assert_eq!(identity(&served, client.clone()).await.unwrap(), "till");
+            client.replace(&stage.anonymous());
+            assert!(
+                refused(&served, client.clone()).await.message().contains("asks for a client certificate")
+            );
+            // The client trusts others.
+            client.replace(&stage.client(&shown));
+            assert_eq!(identity(&served, client.clone()).await.unwrap(), "cart");
+            client.replace(&ClientTls::with_ca_pem(&Authority::named("another").pem).unwrap());
+            let error = refused(&served, client.clone()).await;
+            assert!(error.message().contains("not issued by an authority"), "{error}");
+            assert!(served.stop().await.is_clean());
+        }
+    });
+}
+
+// wire-rules 95: a reload takes any pair of certificate and key that fit together; who connects says what is wrong.
+#[test]
+fn certificates_that_do_not_fit_are_found_after_a_reload_too() {
+    virtual_time(async {
+        let stage = Stage::new();
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let write = |side: &str, certificate: &Certificate| {
+            fs::write(path(&format!("{side}.pem")), &certificate.chain).unwrap();
+            fs::write(path(&format!("{side}.key")), &certificate.key).unwrap();
+        };
+        let (server, client) = (stage.servers.issue(&[NAME]), stage.clients.issue_client("cart", &[]));
+        write("server", &server);
+        write("client", &client);
+        let at_server = ServerTls::from_files(path("server.pem"), path("server.key")).unwrap();
+        let at_server = at_server.client_ca_pem(&stage.clients.pem).unwrap();
+        let served = stage.serve(at_server.clone());
+        let at_client = stage.anonymous().identity_files(path("client.pem"), path("client.key")).unwrap();
+        assert_eq!(identity(&served, at_client.clone()).await.unwrap(), "cart");
+        for (bad, message) in [
+            (stage.servers.issue_expired(&[NAME]), "the certificate is out of date"),
+            (stage.servers.issue_early(&[NAME]), "the certificate is not valid yet"),
+            (stage.servers.issue(&["other.test"]), "not for server.test but for other.test"),
+            (stage.servers.issue_client(NAME, &[NAME]), "the certificate cannot be accepted"),
+        ] {
+            write("server", &bad);
+            assert!(at_server.reload().unwrap());
+            let error = refused(&served, at_client.clone()).await;
+            assert_eq!(error.phase(), Phase::Tls, "{error:?}");
+            assert!(error.message().contains(message), "{error}");
+        }
+        write("server", &server);
+        assert!(at_server.reload().unwrap());
+        assert_eq!(identity(&served, at_client.clone()).await.unwrap(), "cart");
+        for (bad, heard) in [
+            (stage.clients.issue_expired(&[]), "the certificate is out of date"),
+            (stage.clients.issue_early(&[]), "the certificate is not valid yet"),
+            (stage.servers.issue_client("cart", &[]), "not issued by an authority that is trusted here"),
+        ] {
+            settle().await;
+            stage.recorder.take();
+            write("client", &bad);
+            assert!(at_client.reload().unwrap());
+            let error = refused(&served, at_client.clone()).await;
+            assert!(error.message().contains("did not accept the client's certificate"), "{error}");
+            settle().await;
+            let told = stage.recorder.take().join("; ");
+            assert!(told.contains(heard), "{told}");
+        }
+        write("client", &client);
+        assert!(at_client.reload().unwrap());
+        assert_eq!(identity(&served, at_client).await.unwrap(), "cart");
         assert!(served.stop().await.is_clean());
     });
 }

@@ -190,10 +190,12 @@ fn certificates_that_do_not_fit_say_how() {
         let stage = Stage::new();
         let wrong = stage.authority.issue(&["one.test", "*.two.test"]);
         let expired = stage.authority.issue_expired(&[NAME]);
+        let early = stage.authority.issue_early(&[NAME]);
         let strange = Authority::new().issue(&[NAME]);
         for (certificate, message, hint) in [
             (wrong, "the certificate is not for server.test but for one.test, *.two.test", "server_name"),
             (expired, "out of date", "clocks"),
+            (early, "not valid yet", "clocks"),
             (strange, "not issued by an authority", "with_ca_pem"),
         ] {
             let tls = ServerTls::from_pem(certificate.chain, certificate.key).unwrap();

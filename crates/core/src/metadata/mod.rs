@@ -9,9 +9,9 @@ mod check;
 mod invalid;
 mod reserved;
 mod shared;
+mod shown;
 mod wire;
 
-use std::fmt;
 use std::ops::Range;
 
 pub use crate::metadata::invalid::{InvalidMetadata, InvalidMetadataReason};
@@ -166,6 +166,9 @@ impl MetadataMap {
 
     /// Marks all entries under `name` as sensitive: never put in a compression
     /// table (RFC 7541 7.1.3), never shown by `Debug`. False if there are none.
+    ///
+    /// The mark goes along on the wire, and to the value that [`insert`](Self::insert) puts in the place of a marked
+    /// one.
     pub fn set_sensitive(&mut self, name: &str) -> bool {
         let Some(Store { bytes, spans }) = self.store.as_deref_mut() else { return false };
         let mut found = false;
@@ -252,8 +255,17 @@ impl MetadataMap {
     /// Sets a checked name to a checked value.
     fn replace(&mut self, name: &str, value: &[u8]) -> Result<(), InvalidMetadata> {
         self.check_room(name.as_bytes(), value)?;
+        // What replaces a secret is one too, even if who replaces it does not know.
+        let sensitive = self.is_sensitive(name);
         self.remove(name);
-        self.push_entry(name.as_bytes(), value, false)
+        self.push_entry(name.as_bytes(), value, sensitive)
+    }
+
+    /// Whether an entry under `name` is marked as sensitive.
+    fn is_sensitive(&self, name: &str) -> bool {
+        let bytes = self.bytes();
+        let marked = self.spans().iter().filter(|span| span.sensitive);
+        marked.map(|span| &bytes[span.name_range()]).any(|entry| entry.eq_ignore_ascii_case(name.as_bytes()))
     }
 
     /// Appends an entry whose name and value are checked but for the name's case.
@@ -304,9 +316,6 @@ impl Span {
     }
 }
 
-/// Names whose values `Debug` hides even if nobody marked them.
-const SECRETS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
-
 /// Equal if the entries are, in their order: names, values, sensitivity.
 impl PartialEq for MetadataMap {
     fn eq(&self, other: &Self) -> bool {
@@ -322,20 +331,6 @@ impl PartialEq for MetadataMap {
 }
 
 impl Eq for MetadataMap {}
-
-impl fmt::Debug for MetadataMap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut map = f.debug_map();
-        for (index, (name, value)) in self.iter().enumerate() {
-            if self.spans()[index].sensitive || SECRETS.contains(&name) {
-                map.entry(&name, &format_args!("(sensitive)"));
-            } else {
-                map.entry(&name, &value);
-            }
-        }
-        map.finish()
-    }
-}
 
 impl<'a> Iterator for Iter<'a> {
     type Item = (&'a str, MetadataValue<'a>);
@@ -373,27 +368,12 @@ impl<'a> IntoIterator for &'a MetadataMap {
     }
 }
 
-impl fmt::Debug for Iter<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
-    }
-}
-
 impl<'a> MetadataValue<'a> {
     /// The value as bytes.
     pub fn as_bytes(&self) -> &'a [u8] {
         match *self {
             Self::Ascii(text) => text.as_bytes(),
             Self::Binary(bytes) => bytes,
-        }
-    }
-}
-
-impl fmt::Debug for MetadataValue<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ascii(text) => write!(f, "{text:?}"),
-            Self::Binary(bytes) => write!(f, "b\"{}\"", bytes.escape_ascii()),
         }
     }
 }

@@ -134,6 +134,58 @@ fn debug_shows_values_but_no_secrets() {
     assert!(text.contains(r#""bb": "22""#) && text.contains(r#""c-bin": b"\x00\t""#), "{text}");
 }
 
+// wire-rules D3: nor does what goes over the entries of a map, or over the fields that are made of them.
+#[test]
+fn debug_of_iterators_and_fields_shows_no_secrets_either() {
+    let mut map = sample();
+    map.insert("authorization", "Bearer hunter2").unwrap();
+    map.insert("x-key", "hunter2").unwrap();
+    map.insert_bin("x-key-bin", b"hunter2").unwrap();
+    assert!(map.set_sensitive("x-key") && map.set_sensitive("x-key-bin"));
+    let secrets = ["hunter2", "aHVudGVyMg", "[97, 72, 86", "[104, 117, 110"];
+    let mut scratch = Vec::new();
+    let mut texts = vec![format!("{:?}", map.iter())];
+    let mut rest = map.iter();
+    while rest.next().is_some() {
+        texts.push(format!("{rest:?}"));
+    }
+    texts.push(format!("{:?}", map.wire_fields(&mut scratch)));
+    texts.extend(map.wire_fields(&mut scratch).map(|field| format!("{field:?}")));
+    let status = crate::Status::internal("m").with_metadata(map.clone());
+    texts.push(format!("{status:?}"));
+    texts.push(format!("{:?}", status.wire_fields(&mut scratch)));
+    texts.push(format!("{:?}", SharedMetadata::from(map)));
+    for text in &texts {
+        assert!(!secrets.iter().any(|secret| text.contains(secret)), "{text}");
+    }
+    assert!(
+        texts[0].contains(r#"("bb", "22")"#) && texts[0].contains(r#"("x-key", (sensitive))"#),
+        "{texts:?}"
+    );
+}
+
+// wire-rules D3: an interceptor that puts a fresh token in the place of an old one need not know that it is secret.
+#[test]
+fn a_new_value_is_as_sensitive_as_the_one_it_replaces() {
+    let mut map = sample();
+    map.append_bin("k-bin", b"1").unwrap();
+    assert!(map.set_sensitive("bb") && map.set_sensitive("k-bin"));
+    map.insert("BB", "fresh").unwrap();
+    map.insert_bin("k-bin", b"fresh").unwrap();
+    map.insert("a", "open").unwrap();
+    let mut scratch = Vec::new();
+    let flags = |map: &MetadataMap, scratch: &mut Vec<u8>| -> Vec<_> {
+        let fields = map.wire_fields(scratch);
+        fields.map(|field| (String::from_utf8_lossy(field.name).into_owned(), field.sensitive)).collect()
+    };
+    let expected = [("c-bin", false), ("bb", true), ("k-bin", true), ("a", false)];
+    assert_eq!(flags(&map, &mut scratch), expected.map(|(name, flag)| (name.to_owned(), flag)));
+    // Once removed it is forgotten.
+    map.remove("bb");
+    map.insert("bb", "open").unwrap();
+    assert!(!map.spans()[map.len() - 1].sensitive);
+}
+
 // wire-rules H1
 #[test]
 fn a_map_sized_once_does_not_grow() {

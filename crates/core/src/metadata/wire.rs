@@ -14,7 +14,7 @@ use crate::metadata::{
 };
 
 /// One header field to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct WireField<'a> {
     /// Lower-case name.
     pub name: &'a [u8],
@@ -25,7 +25,7 @@ pub struct WireField<'a> {
 }
 
 /// The entries of a map as header fields, reserved names left out (H2).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WireFields<'a> {
     map: &'a MetadataMap,
     index: usize,

@@ -39,8 +39,10 @@ pub enum HandshakeErrorKind {
         /// The names that the certificate carries.
         presented: Vec<String>,
     },
-    /// The certificate is out of date, or will be valid later.
+    /// The certificate is out of date.
     OutOfDate,
+    /// The certificate will be valid later.
+    NotYetValid,
     /// The certificate was not issued by an authority that is trusted here.
     UnknownIssuer,
     /// The certificate cannot be accepted for another reason.
@@ -150,6 +152,7 @@ impl fmt::Display for HandshakeError {
                 f.write_str(&presented.join(", "))
             }
             HandshakeErrorKind::OutOfDate => f.write_str("the certificate is out of date"),
+            HandshakeErrorKind::NotYetValid => f.write_str("the certificate is not valid yet"),
             HandshakeErrorKind::UnknownIssuer => {
                 f.write_str("the certificate was not issued by an authority that is trusted here")
             }
@@ -245,10 +248,10 @@ fn of_certificate(error: &CertificateError) -> HandshakeErrorKind {
             expected: expected.to_str().into_owned(),
             presented: presented.iter().map(|name| readable(name)).collect(),
         },
-        CertificateError::Expired
-        | CertificateError::ExpiredContext { .. }
-        | CertificateError::NotValidYet
-        | CertificateError::NotValidYetContext { .. } => HandshakeErrorKind::OutOfDate,
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => HandshakeErrorKind::OutOfDate,
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            HandshakeErrorKind::NotYetValid
+        }
         // The second: an authority of the same name is trusted, with another key. Home-made ones are often made anew.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => HandshakeErrorKind::UnknownIssuer,
         _ => HandshakeErrorKind::BadCertificate,
