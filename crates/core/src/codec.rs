@@ -42,9 +42,9 @@ pub trait NamedCodec<T>: Codec<T> {
 
 /// Where an encoder gets its room from.
 ///
-/// Implemented by the framework: it writes the 5-byte prefix (wire-rules B5),
-/// checks the send limit (44) and, once the encoder is done, that exactly the
-/// announced number of bytes came (Z3).
+/// Implemented by the framework: it writes the 5-byte prefix, checks the send limit and, once the encoder is done,
+/// that exactly the announced number of bytes came.
+// wire-rules B5, 44, Z3
 pub trait EncodeTarget {
     /// Room for a message of exactly `len` bytes. Called once per message.
     ///
@@ -65,7 +65,8 @@ pub enum Payload<'a> {
 }
 
 impl Payload<'_> {
-    /// Whether the message came compressed (wire-rules 31).
+    /// Whether the message came compressed.
+    // wire-rules 31
     #[inline]
     pub fn was_compressed(&self) -> bool {
         matches!(self, Self::Inflated(_))
@@ -77,7 +78,8 @@ impl Payload<'_> {
         self.as_slice().len()
     }
 
-    /// Whether the message is empty, which is legal (wire-rules 30).
+    /// Whether the message is empty, which is legal.
+    // wire-rules 30
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.as_slice().is_empty()
@@ -109,8 +111,9 @@ impl Payload<'_> {
     }
 }
 
-/// Bounds a decoder keeps against hostile messages. The size limit is not one
-/// of them: it is checked at the prefix, before any decoder runs (42).
+/// Bounds a decoder keeps against hostile messages. The size limit is not one of them: it is checked at the prefix,
+/// before any decoder runs.
+// wire-rules 42
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeLimits {
@@ -237,7 +240,8 @@ impl Error for EncodeError {
     }
 }
 
-/// Why bytes are not a message: the peer's fault, INTERNAL (wire-rules 46).
+/// Why bytes are not a message: the peer's fault, INTERNAL.
+// wire-rules 46
 #[derive(Clone, Debug)]
 pub struct DecodeError {
     message: Cow<'static, str>,

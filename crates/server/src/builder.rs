@@ -61,9 +61,10 @@ impl Server {
     }
 
     /// Serves every service under a prefix: with `"/api"`, calls come to `/api/Service/Method`, and paths without the
-    /// prefix are unknown (wire-rules R3). For servers behind a proxy that shares one host among several programs.
-    /// The prefix begins with a slash and does not end with one; another one is an error that [`serve`](Self::serve)
-    /// reports. Default: no prefix.
+    /// prefix are unknown. For servers behind a proxy that shares one host among several programs. The prefix begins
+    /// with a slash and does not end with one; another one is an error that [`serve`](Self::serve) reports. Default:
+    /// no prefix.
+    // wire-rules R3
     #[must_use]
     pub fn mount_under(mut self, prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
@@ -71,15 +72,17 @@ impl Server {
         self
     }
 
-    /// Largest message that a call may send us, in bytes; a larger one ends its call with RESOURCE_EXHAUSTED
-    /// before it is buffered (wire-rules 42). Default 4 MiB.
+    /// Largest message that a call may send us, in bytes; a larger one ends its call with RESOURCE_EXHAUSTED before
+    /// it is buffered. Default 4 MiB.
+    // wire-rules 42
     #[must_use]
     pub fn max_receive_message_size(mut self, bytes: usize) -> Self {
         self.options.max_receive_message_size = bytes;
         self
     }
 
-    /// Largest message that a handler may send, in bytes (wire-rules 44). Default 4 GiB - 1, the most a prefix can say.
+    /// Largest message that a handler may send, in bytes. Default 4 GiB - 1, the most a prefix can say.
+    // wire-rules 44
     #[must_use]
     pub fn max_send_message_size(mut self, bytes: usize) -> Self {
         self.options.max_send_message_size = bytes.min(u32::MAX as usize);
@@ -95,8 +98,9 @@ impl Server {
         self
     }
 
-    /// Largest header list of a request, in bytes, each field counted as name + value + 32 (wire-rules 26). A
-    /// larger one is answered with HTTP 431 and RESOURCE_EXHAUSTED. Default 16 KiB.
+    /// Largest header list of a request, in bytes, each field counted as name + value + 32. A larger one is answered
+    /// with HTTP 431 and RESOURCE_EXHAUSTED. Default 16 KiB.
+    // wire-rules 26
     #[must_use]
     pub fn max_header_list_size(mut self, bytes: u32) -> Self {
         self.options.engine.max_header_list_size = bytes;
@@ -190,11 +194,12 @@ impl Server {
         self.serve_with_shutdown(listener, pending()).await.map(drop)
     }
 
-    /// Serves until `signal` completes; then every connection gets a two-step GOAWAY, running calls get the
-    /// [grace period](Self::shutdown_grace), and what is left is cut and reported (wire-rules 77).
+    /// Serves until `signal` completes; then every connection gets a two-step GOAWAY, running calls get the [grace
+    /// period](Self::shutdown_grace), and what is left is cut and reported.
     ///
     /// # Errors
     /// As [`serve`](Self::serve).
+    // wire-rules 77
     pub async fn serve_with_shutdown(
         self,
         listener: impl IntoListener,

@@ -34,16 +34,18 @@ impl MethodConfig {
         Self::default()
     }
 
-    /// Largest request message in bytes; a larger one ends its call with RESOURCE_EXHAUSTED (wire-rules 42). Default:
-    /// the server's [`max_receive_message_size`](crate::Server::max_receive_message_size), 4 MiB.
+    /// Largest request message in bytes; a larger one ends its call with RESOURCE_EXHAUSTED. Default: the server's
+    /// [`max_receive_message_size`](crate::Server::max_receive_message_size), 4 MiB.
+    // wire-rules 42
     #[must_use]
     pub fn max_receive_message_size(mut self, bytes: usize) -> Self {
         self.max_receive = Some(bytes);
         self
     }
 
-    /// Largest reply message in bytes; a larger one is not sent and ends its call with RESOURCE_EXHAUSTED (wire-rules
-    /// 44). Default: the server's [`max_send_message_size`](crate::Server::max_send_message_size), 4 GiB - 1.
+    /// Largest reply message in bytes; a larger one is not sent and ends its call with RESOURCE_EXHAUSTED. Default:
+    /// the server's [`max_send_message_size`](crate::Server::max_send_message_size), 4 GiB - 1.
+    // wire-rules 44
     #[must_use]
     pub fn max_send_message_size(mut self, bytes: usize) -> Self {
         self.max_send = Some(bytes.min(u32::MAX as usize));

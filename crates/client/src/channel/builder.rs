@@ -107,7 +107,8 @@ impl ChannelBuilder {
     }
 
     /// Text put in front of the library's own `user-agent`, `grpc-rust-peregrine/` and the version; usually the
-    /// program's name and version (wire-rules 17). Default: none.
+    /// program's name and version. Default: none.
+    // wire-rules 17
     pub fn user_agent(mut self, text: impl Into<String>) -> Self {
         self.user_agent = Some(text.into());
         self
@@ -140,7 +141,8 @@ impl ChannelBuilder {
     }
 
     /// Whether calls wait for a connection instead of failing UNAVAILABLE while none can be made, unless they say
-    /// otherwise (wire-rules 96). Default: false.
+    /// otherwise. Default: false.
+    // wire-rules 96
     pub fn wait_for_ready(mut self, wait: bool) -> Self {
         self.defaults.wait_for_ready = Some(wait);
         self

@@ -314,7 +314,7 @@ impl State {
 
     /// What the peer's GOAWAY said, if it sent one.
     pub(super) fn peers_last_words(&self) -> Option<String> {
-        self.go_away.as_ref().map(GoAway::describe)
+        self.go_away.as_ref().map(GoAway::observed)
     }
 
     /// The earliest instant at which the driver has something to do without input.
@@ -516,6 +516,12 @@ impl GoAway {
         } else {
             "the server is ending or restarting: make the call again"
         }
+    }
+
+    /// As observers are told, on both sides in the same words.
+    fn observed(&self) -> String {
+        let Self { code, debug, .. } = self;
+        if debug.is_empty() { format!("GOAWAY {code}") } else { format!("GOAWAY {code}, \"{debug}\"") }
     }
 
     fn describe(&self) -> String {

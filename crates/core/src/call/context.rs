@@ -53,8 +53,9 @@ impl Cancellation {
         self.scope.as_ref().is_some_and(|scope| scope.is_over())
     }
 
-    /// Waits until the call is over (wire-rules 74). A handler itself need not: its future is dropped where it waits.
-    /// This is for what it has spawned.
+    /// Waits until the call is over. A handler itself need not: its future is dropped where it waits. This is for
+    /// what it has spawned.
+    // wire-rules 74
     pub fn cancelled(&self) -> Cancelled {
         Cancelled { scope: self.scope.clone(), place: None }
     }

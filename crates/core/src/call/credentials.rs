@@ -9,9 +9,10 @@ use crate::status::{Code, Status};
 
 /// Makes the metadata that proves who a call is made for: a token, a signature.
 ///
-/// Given to a channel for all of its calls, or to a [`Request`](crate::Request::credentials) for one. Asked before each
-/// call, after the interceptors, so it may fetch or refresh what it needs; whatever it keeps is its own. Never asked,
-/// and nothing sent, for a call over plaintext: that ends UNAUTHENTICATED (wire-rules 94).
+/// Given to a channel for all of its calls, or to a [`Request`](crate::Request::credentials) for one. Asked before
+/// each call, after the interceptors, so it may fetch or refresh what it needs; whatever it keeps is its own. Never
+/// asked, and nothing sent, for a call over plaintext: that ends UNAUTHENTICATED.
+// wire-rules 94
 pub trait CallCredentials: Send + Sync + 'static {
     /// The metadata of one call. Nobody prints it: it is marked as sensitive.
     ///

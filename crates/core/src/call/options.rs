@@ -11,12 +11,14 @@ use crate::format::Format;
 pub struct CallOptions {
     /// Time the whole call may take, counted from when it is made. Default: no limit.
     pub timeout: Option<Duration>,
-    /// Whether to wait for a connection instead of failing UNAVAILABLE while
-    /// none can be made (wire-rules 96). Default: false.
+    /// Whether to wait for a connection instead of failing UNAVAILABLE while none can be made. Default: false.
+    // wire-rules 96
     pub wait_for_ready: Option<bool>,
-    /// Longest response message in bytes (42). Default: 4 MiB.
+    /// Longest response message in bytes. Default: 4 MiB.
+    // wire-rules 42
     pub max_response_size: Option<usize>,
-    /// Longest request message in bytes (44). Default: no limit but the wire's 4 GiB.
+    /// Longest request message in bytes. Default: no limit but the wire's 4 GiB.
+    // wire-rules 44
     pub max_request_size: Option<usize>,
     /// How messages look on the wire. Default: [`Format::Proto`].
     pub format: Option<Format>,
@@ -47,21 +49,24 @@ impl CallOptions {
         self
     }
 
-    /// Whether to wait for a connection instead of failing while none can be made (wire-rules 96).
+    /// Whether to wait for a connection instead of failing while none can be made.
+    // wire-rules 96
     #[must_use]
     pub fn wait_for_ready(mut self, wait: bool) -> Self {
         self.wait_for_ready = Some(wait);
         self
     }
 
-    /// Limits a response message to `bytes` bytes (wire-rules 42).
+    /// Limits a response message to `bytes` bytes.
+    // wire-rules 42
     #[must_use]
     pub fn max_response_size(mut self, bytes: usize) -> Self {
         self.max_response_size = Some(bytes);
         self
     }
 
-    /// Limits a request message to `bytes` bytes (wire-rules 44).
+    /// Limits a request message to `bytes` bytes.
+    // wire-rules 44
     #[must_use]
     pub fn max_request_size(mut self, bytes: usize) -> Self {
         self.max_request_size = Some(bytes);

@@ -75,8 +75,9 @@ impl<T> Request<T> {
         self.rare.get_or_insert_default()
     }
 
-    /// On a server, for a request of one message: whether the client sent it compressed (wire-rules 31). Of a stream,
-    /// each message is asked about: [`Streaming::was_compressed`](crate::Streaming::was_compressed).
+    /// On a server, for a request of one message: whether the client sent it compressed. Of a stream, each message is
+    /// asked about: [`Streaming::was_compressed`](crate::Streaming::was_compressed).
+    // wire-rules 31
     pub fn was_compressed(&self) -> bool {
         self.rare().compressed
     }
@@ -136,8 +137,8 @@ impl<T> Request<T> {
         &mut self.rare_mut().extensions
     }
 
-    /// When the call is over. On a server: from the caller's timeout, `None`
-    /// if it set none (wire-rules 15).
+    /// When the call is over. On a server: from the caller's timeout, `None` if it set none.
+    // wire-rules 15
     pub fn deadline(&self) -> Option<Instant> {
         self.context.deadline
     }
@@ -158,8 +159,9 @@ impl<T> Request<T> {
         self.context.cancellation = cancellation;
     }
 
-    /// On a server: waits until the call is over, be it answered, given up by its client or out of time (wire-rules
-    /// 74). For tasks that the handler spawns; the handler itself is dropped where it waits.
+    /// On a server: waits until the call is over, be it answered, given up by its client or out of time. For tasks
+    /// that the handler spawns; the handler itself is dropped where it waits.
+    // wire-rules 74
     pub fn cancelled(&self) -> Cancelled {
         self.context.cancelled()
     }
@@ -186,7 +188,8 @@ impl<T> Request<T> {
     }
 
     /// On a client: proves who this call is made for, besides the channel's own credentials. The call is made over
-    /// TLS only (wire-rules 94).
+    /// TLS only.
+    // wire-rules 94
     #[must_use]
     pub fn credentials(mut self, credentials: impl CallCredentials) -> Self {
         let extensions = self.extensions_mut();
@@ -247,8 +250,8 @@ impl<T> Request<T> {
         self
     }
 
-    /// Waits for a connection instead of failing while none can be made
-    /// (wire-rules 96).
+    /// Waits for a connection instead of failing while none can be made.
+    // wire-rules 96
     #[must_use]
     pub fn wait_for_ready(mut self) -> Self {
         self.options_mut().wait_for_ready = Some(true);
@@ -256,7 +259,9 @@ impl<T> Request<T> {
     }
 
     /// Compresses the request's messages: `Encoding::Gzip` for that encoding with everything else at its default, or a
-    /// [`Compression`], which may also be [off](Compression::off) where the channel compresses.
+    /// [`Compression`], which may also be [off](Compression::off) where the channel compresses. The call fails with
+    /// INTERNAL if that names an encoding that is not compiled in, or is not [possible](Compression::check) otherwise.
+    // wire-rules P2, T4
     #[must_use]
     pub fn compress(mut self, compression: impl Into<Compression>) -> Self {
         self.options_mut().compression = Some(compression.into());

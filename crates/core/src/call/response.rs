@@ -43,8 +43,9 @@ impl<T> Response<T> {
         self.rare.get_or_insert_default()
     }
 
-    /// On a client, for a response of one message: whether the server sent it compressed (wire-rules 31). Of a stream,
-    /// each message is asked about: [`Streaming::was_compressed`](crate::Streaming::was_compressed).
+    /// On a client, for a response of one message: whether the server sent it compressed. Of a stream, each message
+    /// is asked about: [`Streaming::was_compressed`](crate::Streaming::was_compressed).
+    // wire-rules 31
     pub fn was_compressed(&self) -> bool {
         self.rare().compressed
     }
@@ -122,7 +123,9 @@ impl<T> Response<T> {
     }
 
     /// On a server: compresses the response's messages so, whatever the server, the service or the method are set to,
-    /// if the client accepts an encoding of it (wire-rules P2). See also [`uncompressed`](Self::uncompressed).
+    /// if the client accepts an encoding of it. See also [`uncompressed`](Self::uncompressed). The call fails with INTERNAL
+    /// if an encoding is not compiled in, or the setting is not [possible](Compression::check) otherwise.
+    // wire-rules P2, T4
     #[must_use]
     pub fn compress(mut self, compression: impl Into<Compression>) -> Self {
         self.rare_mut().compression = Some(compression.into());

@@ -134,23 +134,25 @@ impl<T> Streaming<T> {
         }
     }
 
-    /// Whether the message that was read last came compressed (wire-rules 31).
+    /// Whether the message that was read last came compressed.
+    // wire-rules 31
     pub fn was_compressed(&self) -> bool {
         self.compressed
     }
 
-    /// On a client: the initial metadata, as soon as the peer's headers are
-    /// here; empty if the call ended without any (wire-rules 97).
+    /// On a client: the initial metadata, as soon as the peer's headers are here; empty if the call ended without
+    /// any.
     ///
     /// # Errors
     /// The call failed before any headers; [`message`](Self::message) will say the same.
+    // wire-rules 97
     pub async fn headers(&mut self) -> Result<&MetadataMap, Status> {
         poll_fn(|cx| self.poll_headers(cx)).await?;
         Ok(self.headers.get_or_insert_default())
     }
 
-    /// On a client: the trailing metadata, once the stream has ended, be it in
-    /// an error (wire-rules 97).
+    /// On a client: the trailing metadata, once the stream has ended, be it in an error.
+    // wire-rules 97
     pub fn trailers(&self) -> Option<&MetadataMap> {
         self.trailers.as_deref()
     }

@@ -7,8 +7,8 @@ thread_local! {
     static WISH: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// For sources of messages: whether the source's next message is compressed, whatever its size, or is not (wire-rules
-/// P2). Without it the settings of the call decide. It has no effect on calls that are not compressed at all.
+/// For sources of messages: whether the source's next message is compressed, whatever its size, or is not. Without it
+/// the settings of the call decide. It has no effect on calls that are not compressed at all.
 ///
 /// The message may be waited for after this is said. Only where a [`Sender`](crate::Sender::send) is used by a task of
 /// its own it has to be said right before `send`, since nobody knows then whose word it was.
@@ -24,6 +24,7 @@ thread_local! {
 ///     })
 /// }
 /// ```
+// wire-rules P2
 pub fn compress_next(compress: bool) {
     WISH.set(Some(compress));
 }

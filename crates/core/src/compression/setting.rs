@@ -51,7 +51,8 @@ impl Compression {
     ///
     /// A client compresses once the server has said what it accepts, in the head of an earlier response: the first
     /// calls of a channel are not compressed, and none are where servers never say (grpc-go). Name an encoding with
-    /// [`only`](Self::only) to use it from the start (wire-rules P3).
+    /// [`only`](Self::only) to use it from the start.
+    // wire-rules P3
     pub const fn adaptive() -> Self {
         let mut encodings = [Encoding::Identity; 4];
         let (mut index, mut count) = (0, 0);
@@ -71,7 +72,8 @@ impl Compression {
         Self { encodings: [encoding, rest, rest, rest], ..Self::off() }
     }
 
-    /// These encodings and no others, preferred ones first (wire-rules P1). Repetitions and identity are left out.
+    /// These encodings and no others, preferred ones first. Repetitions and identity are left out.
+    // wire-rules P1
     pub fn prefer(encodings: impl IntoIterator<Item = Encoding>) -> Self {
         let mut setting = Self::off();
         let mut count = 0;
@@ -86,15 +88,17 @@ impl Compression {
         setting
     }
 
-    /// Messages of fewer bytes are sent as they are, counted before compression (wire-rules T1). Default 1,024. With 0
-    /// every message that is not empty is tried (T2); with [`u32::MAX`] none is, which is [`off`](Self::off) (wire-rules T3).
+    /// Messages of fewer bytes are sent as they are, counted before compression. Default 1,024. With 0 every message
+    /// that is not empty is tried; with [`u32::MAX`] none is, which is [`off`](Self::off).
+    // wire-rules T1, T3, T2
     #[must_use]
     pub const fn threshold(self, bytes: u32) -> Self {
         Self { threshold: bytes, ..self }
     }
 
     /// How much smaller a message has to get to be sent compressed, in percent; a message that does not is sent as it
-    /// is (wire-rules T5). Default 5; at most 99. With 0 one byte is enough.
+    /// is. Default 5; at most 99. With 0 one byte is enough.
+    // wire-rules T5
     #[must_use]
     pub const fn min_saving(self, percent: u8) -> Self {
         Self { min_saving: percent, ..self }
@@ -106,8 +110,9 @@ impl Compression {
         Self { level: Some(level), ..self }
     }
 
-    /// Whether messages go untried for a while after some of the same method did not shrink (wire-rules T6): after
-    /// four in a row the next one is not tried, after five two, then 4, 8, 16, at most 64. Default true.
+    /// Whether messages go untried for a while after some of the same method did not shrink: after four in a row the
+    /// next one is not tried, after five two, then 4, 8, 16, at most 64. Default true.
+    // wire-rules T6
     #[must_use]
     pub const fn back_off(self, backs_off: bool) -> Self {
         Self { backs_off, ..self }
@@ -138,10 +143,11 @@ impl Compression {
         encodings.next().is_none().then_some(first)
     }
 
-    /// Looks for what cannot be meant. Servers and channels do when they are built (wire-rules T4).
+    /// Looks for what cannot be meant. Servers and channels do when they are built.
     ///
     /// # Errors
     /// An encoding that is not compiled in, a level that it does not have, or a saving of 100 % or more.
+    // wire-rules T4
     pub fn check(&self) -> Result<(), InvalidCompression> {
         for encoding in self.encodings() {
             if !encoding.is_supported() {

@@ -55,8 +55,9 @@ impl CallEnd {
     }
 }
 
-/// The hooks for the end of one call. Each runs once: with the end it is told, or as abandoned when this is dropped. One
-/// that panics makes the end UNKNOWN for those that follow (wire-rules E1).
+/// The hooks for the end of one call. Each runs once: with the end it is told, or as abandoned when this is dropped.
+/// One that panics makes the end UNKNOWN for those that follow.
+// wire-rules E1
 #[derive(Default)]
 pub struct EndHooks {
     hooks: Vec<Hook>,

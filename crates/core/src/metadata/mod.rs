@@ -124,14 +124,14 @@ impl MetadataMap {
         self.get_all(name).next().is_some()
     }
 
-    /// Sets `name` to one text value, replacing all values it had. Space around
-    /// the value is stripped (wire-rules 22).
+    /// Sets `name` to one text value, replacing all values it had. Space around the value is stripped.
     ///
     /// Names that gRPC and HTTP/2 keep for themselves (`te`, `content-type`, `user-agent`, `host`, those that begin
     /// with `grpc-`) may stand in a map, and are left out when it is sent ([`is_reserved_on_send`], wire-rules 20).
     ///
     /// # Errors
     /// See [`InvalidMetadataReason`]; the map is unchanged then.
+    // wire-rules 22
     pub fn insert(&mut self, name: &str, value: &str) -> Result<(), InvalidMetadata> {
         let value = checked_text(name, value)?;
         self.replace(name, value)

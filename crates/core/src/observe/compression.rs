@@ -4,8 +4,9 @@ use super::Side;
 use crate::compression::Compression;
 use crate::message::Encoding;
 
-/// How the messages that this side sends are compressed, for all of a server or a channel, or for one service or method
-/// (wire-rules T8). Settings of single calls and messages are not told.
+/// How the messages that this side sends are compressed, for all of a server or a channel, or for one service or
+/// method. Settings of single calls and messages are not told.
+// wire-rules T8
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompressionSetting<'a> {
@@ -13,7 +14,8 @@ pub struct CompressionSetting<'a> {
     pub side: Side,
     /// Which of them.
     pub scope: SettingScope<'a>,
-    /// What may be used, preferred first (wire-rules P1); none if compression is off.
+    /// What may be used, preferred first; none if compression is off.
+    // wire-rules P1
     pub algorithms: Vec<Algorithm>,
     /// Messages of fewer bytes are not compressed.
     pub threshold: u32,

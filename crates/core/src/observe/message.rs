@@ -43,7 +43,8 @@ pub struct MessageSize {
     pub compression: MessageCompression,
 }
 
-/// What a message is compressed with, or why it is not (wire-rules T1, T5, T6).
+/// What a message is compressed with, or why it is not.
+// wire-rules T1, T5, T6
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MessageCompression {

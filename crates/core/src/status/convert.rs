@@ -10,12 +10,14 @@ use crate::metadata::InvalidMetadata;
 use crate::status::{Code, Status};
 
 impl Status {
-    /// The status of a stream that the peer reset (wire-rules 65 to 70).
+    /// The status of a stream that the peer reset.
+    // wire-rules 65 to 70
     pub fn from_reset(error_code: u32) -> Self {
         Self::new(Code::from_reset(error_code), format!("peer reset the stream (HTTP/2 error {error_code})"))
     }
 
-    /// The status of a response without `grpc-status` (wire-rules 55).
+    /// The status of a response without `grpc-status`.
+    // wire-rules 55
     pub fn from_http_status(status: u16) -> Self {
         Self::new(
             Code::from_http_status(status),
@@ -25,9 +27,9 @@ impl Status {
 }
 
 impl Status {
-    /// The status that an error of any type stands for: the status itself if it is one or an [`Error`] around
-    /// one, what `?` makes of the other types that it converts, and UNKNOWN for all others (wire-rules 64, E1),
-    /// with the error's text as its message and the error as its source.
+    /// The status that an error of any type stands for: the status itself if it is one or an [`Error`] around one,
+    /// what `?` makes of the other types that it converts, and UNKNOWN for all others, with the error's text as its
+    /// message and the error as its source.
     ///
     /// The text goes to the caller. Where that is not meant, say what it may read:
     /// `Status::internal("..").with_source(error)`.
@@ -37,6 +39,7 @@ impl Status {
     /// let status = Status::from_error("seven is not prime enough".parse::<u64>().unwrap_err());
     /// assert_eq!((status.code(), status.message()), (Code::Unknown, "invalid digit found in string"));
     /// ```
+    // wire-rules 64, E1
     pub fn from_error(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let error = error.into();
         let error = match error.downcast::<Self>() {

@@ -24,9 +24,8 @@ use crate::metadata::MetadataMap;
 use crate::report;
 use crate::status::details::Details;
 
-/// How a call ended: code, message, and optionally details, metadata and a
-/// local cause. One word wide, so that `Result<T, Status>` stays small
-/// (wire-rules D1).
+/// How a call ended: code, message, and optionally details, metadata and a local cause. One word wide, so that
+/// `Result<T, Status>` stays small.
 ///
 /// `Display` is one line; `Debug` is the full report with all causes. The
 /// cause never leaves the process.
@@ -39,6 +38,7 @@ use crate::status::details::Details;
 /// has ended, else INTERNAL, [`InvalidMetadata`](crate::InvalidMetadata)
 /// INTERNAL, and `Infallible` nothing. There is no blanket conversion, and none
 /// from `std::io::Error`: neither its code nor its text is meant for a peer.
+// wire-rules D1
 #[derive(Clone)]
 pub struct Status {
     inner: Box<Inner>,
@@ -70,8 +70,8 @@ impl Status {
         Self { inner: Box::new(inner) }
     }
 
-    /// A status that carries `metadata` as its trailers; the map is kept as it
-    /// is, reserved capacity included (wire-rules D2).
+    /// A status that carries `metadata` as its trailers; the map is kept as it is, reserved capacity included.
+    // wire-rules D2
     pub fn with_code_and_metadata(
         code: Code,
         message: impl Into<Cow<'static, str>>,
@@ -96,8 +96,8 @@ impl Status {
         &self.inner.message
     }
 
-    /// An encoded `google.rpc.Status`, or empty (wire-rules 61). [`Self::detail`] and
-    /// [`Self::error_details`] read what is in it.
+    /// An encoded `google.rpc.Status`, or empty. [`Self::detail`] and [`Self::error_details`] read what is in it.
+    // wire-rules 61
     pub fn details(&self) -> Cow<'_, [u8]> {
         match &self.inner.details {
             Details::Whole(bytes) => Cow::Borrowed(bytes),
@@ -116,7 +116,8 @@ impl Status {
         self.inner.metadata.get_or_insert_default()
     }
 
-    /// Replaces the metadata; the map is kept as it is (D2).
+    /// Replaces the metadata; the map is kept as it is.
+    // wire-rules D2
     #[must_use]
     pub fn with_metadata(mut self, metadata: MetadataMap) -> Self {
         self.inner.metadata = Some(Box::new(metadata));
@@ -124,8 +125,9 @@ impl Status {
     }
 
     /// On a client, of a call with one response: the initial metadata that the peer had sent before the call failed;
-    /// empty if it sent none, or only trailers (wire-rules 62, 97). A stream of responses has its own, in
+    /// empty if it sent none, or only trailers. A stream of responses has its own, in
     /// [`Streaming::headers`](crate::Streaming::headers). On a server it is not sent.
+    // wire-rules 62, 97
     pub fn initial_metadata(&self) -> &MetadataMap {
         static EMPTY: MetadataMap = MetadataMap::new();
         self.inner.initial_metadata.as_deref().unwrap_or(&EMPTY)
@@ -138,8 +140,9 @@ impl Status {
         self
     }
 
-    /// Replaces the details with an encoded `google.rpc.Status`, sent as it is: its code should be that of
-    /// this status (wire-rules 61).
+    /// Replaces the details with an encoded `google.rpc.Status`, sent as it is: its code should be that of this
+    /// status.
+    // wire-rules 61
     #[must_use]
     pub fn with_details_bytes(mut self, details: impl Into<Bytes>) -> Self {
         self.inner.details = Details::Whole(details.into());
@@ -169,8 +172,8 @@ impl Status {
         self
     }
 
-    /// The status a handler's error stands for: itself, but INTERNAL if it
-    /// says OK, which no error can (wire-rules E1).
+    /// The status a handler's error stands for: itself, but INTERNAL if it says OK, which no error can.
+    // wire-rules E1
     #[must_use]
     pub fn refuse_ok(mut self) -> Self {
         if self.inner.code == Code::Ok {

@@ -108,13 +108,12 @@ impl<T> Sender<T> {
         poll_fn(|cx| self.poll_send(cx, &mut message)).await
     }
 
-    /// Waits until all that was sent has been taken, and asks for it to leave
-    /// at once instead of sharing a frame with what follows (wire-rules B2).
-    /// Not needed before waiting for something else: a stream that waits is
-    /// flushed anyway.
+    /// Waits until all that was sent has been taken, and asks for it to leave at once instead of sharing a frame with
+    /// what follows. Not needed before waiting for something else: a stream that waits is flushed anyway.
     ///
     /// # Errors
     /// CANCELLED if nobody reads any more.
+    // wire-rules B2
     pub async fn flush(&self) -> Result<(), Status> {
         let mut asked = false;
         poll_fn(|cx| self.poll_flush(cx, &mut asked)).await

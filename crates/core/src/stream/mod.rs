@@ -20,7 +20,8 @@ pub use crate::stream::iter::{Iter, iter};
 pub use crate::stream::unfold::{Unfold, unfold};
 
 /// Bytes of a stream that is always ready after which what was encoded leaves, so that the peer works on it while the
-/// rest is made (wire-rules B1). A message is never split for it.
+/// rest is made. A message is never split for it.
+// wire-rules B1
 pub const DEFAULT_BATCH_SIZE: usize = 32 * 1024;
 
 #[cfg(test)]

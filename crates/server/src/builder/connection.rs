@@ -17,7 +17,7 @@ const MIN_KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Server {
     /// How much work without progress a client may cause before its connection is closed with GOAWAY
-    /// ENHANCE_YOUR_CALM and the limit's name as debug data (wire-rules 87). Default: that of each limit, see
+    /// ENHANCE_YOUR_CALM and the limit's name as debug data. Default: that of each limit, see
     /// [`Limits`](crate::Limits).
     ///
     /// ```
@@ -26,6 +26,7 @@ impl Server {
     /// limits.resets_received = Rate::new(5_000, 500); // clients that cancel much
     /// let server = Server::builder().limits(limits);
     /// ```
+    // wire-rules 87
     #[must_use]
     pub fn limits(mut self, limits: LimitConfig) -> Self {
         self.options.engine.limits = limits;
@@ -41,8 +42,9 @@ impl Server {
     }
 
     /// When a silent client is asked for a sign of life. One that gives none within the timeout is gone: its calls
-    /// are cancelled (wire-rules 78). Default: after 2 hours, with 20 s to answer, with or without calls. An
-    /// interval or a timeout below 1 s is raised to that.
+    /// are cancelled. Default: after 2 hours, with 20 s to answer, with or without calls. An interval or a timeout
+    /// below 1 s is raised to that.
+    // wire-rules 78
     #[must_use]
     pub fn keepalive(mut self, keepalive: impl Into<Option<Keepalive>>) -> Self {
         self.options.engine.keepalive = keepalive.into().map(|keepalive| Keepalive {
@@ -54,8 +56,9 @@ impl Server {
     }
 
     /// How often clients may send PING; the third one too many closes the connection with GOAWAY and the debug data
-    /// `too_many_pings` (gRFC A8, wire-rules 79). Default: every 5 minutes while calls run, every 2 hours
-    /// otherwise. `None` leaves it to [`Limits`](crate::Limits).
+    /// `too_many_pings` (gRFC A8). Default: every 5 minutes while calls run, every 2 hours otherwise. `None` leaves
+    /// it to [`Limits`](crate::Limits).
+    // wire-rules 79
     #[must_use]
     pub fn ping_policy(mut self, policy: impl Into<Option<PingPolicy>>) -> Self {
         self.options.engine.ping_policy = policy.into();
@@ -105,8 +108,9 @@ impl Server {
         self
     }
 
-    /// How long a reply may wait for window that its client does not give before the call is reset with CANCEL
-    /// (http2-abuse 17). Default: 5 minutes; `None` for streams that are read once in a while only.
+    /// How long a reply may wait for window that its client does not give before the call is reset with CANCEL.
+    /// Default: 5 minutes; `None` for streams that are read once in a while only.
+    // http2-abuse 17
     #[must_use]
     pub fn stream_stall_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.options.engine.stream_stall_timeout = timeout.into();
@@ -119,10 +123,11 @@ impl Server {
         self.options.engine.settings_timeout = timeout.into();
         self
     }
-    /// How long the message of a unary or server-streaming request may take to arrive, from its head to its last byte;
-    /// what trickles in longer ends DEADLINE_EXCEEDED and is counted as `slow_request` (http2-abuse 39). Noticed up to
-    /// a quarter late. A request that is no gRPC is refused then at the latest. Default: 10 minutes. A call's own
-    /// deadline ends it earlier.
+    /// How long the message of a unary or server-streaming request may take to arrive, from its head to its last
+    /// byte; what trickles in longer ends DEADLINE_EXCEEDED and is counted as `slow_request`. Noticed up to a quarter
+    /// late. A request that is no gRPC is refused then at the latest. Default: 10 minutes. A call's own deadline ends
+    /// it earlier.
+    // http2-abuse 39
     #[must_use]
     pub fn receive_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.options.receive_timeout = timeout.into();
@@ -130,8 +135,9 @@ impl Server {
     }
 
     /// Bytes of replies that may wait for a connection whose client does not read, or gives it no window. Beyond,
-    /// calls are accepted but their handlers do not begin until there is room, which is counted as `queued_replies`
-    /// (http2-abuse 16); streams of replies wait much earlier. Default: 16 MiB.
+    /// calls are accepted but their handlers do not begin until there is room, which is counted as `queued_replies`;
+    /// streams of replies wait much earlier. Default: 16 MiB.
+    // http2-abuse 16
     #[must_use]
     pub fn max_queued_replies(mut self, bytes: usize) -> Self {
         self.options.engine.max_backlog = bytes;

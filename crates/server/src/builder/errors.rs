@@ -7,8 +7,8 @@ use crate::call::errors::ErrorMapper;
 
 impl Server {
     /// Lets `map` look at every status that a handler, or its response stream, fails with, and answer with another
-    /// one instead. `None` leaves the status as it is, so that `map` needs to know only the errors it is about
-    /// (wire-rules E2). Default: statuses are sent as handlers return them.
+    /// one instead. `None` leaves the status as it is, so that `map` needs to know only the errors it is about.
+    /// Default: statuses are sent as handlers return them.
     ///
     /// A handler's own errors arrive as the [`source`](std::error::Error::source) of a status that was made with
     /// [`Status::from_error`] or [`Status::with_source`]. If `map` panics, the call ends with INTERNAL. Not asked:
@@ -23,6 +23,7 @@ impl Server {
     ///     (io.kind() == std::io::ErrorKind::NotFound).then(|| Status::not_found("no such file"))
     /// });
     /// ```
+    // wire-rules E2
     #[must_use]
     pub fn map_errors(mut self, map: impl Fn(&Status) -> Option<Status> + Send + Sync + 'static) -> Self {
         self.options.error_mapper = Some(ErrorMapper::new(map));

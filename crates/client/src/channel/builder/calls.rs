@@ -5,10 +5,11 @@ use peregrine_core::{CallCredentials, CallOptions, Interceptor};
 use super::ChannelBuilder;
 
 impl ChannelBuilder {
-    /// Bytes of a request stream that is always ready after which what was encoded leaves, so that the server works on
-    /// it while the rest is made (wire-rules B1). A message is never split for it. A stream that has nothing for now is
-    /// flushed at once whatever this says. Default: 32 KiB; larger batches mean fewer system calls, and more memory
-    /// for each stream. At least 1.
+    /// Bytes of a request stream that is always ready after which what was encoded leaves, so that the server works
+    /// on it while the rest is made. A message is never split for it. A stream that has nothing for now is flushed at
+    /// once whatever this says. Default: 32 KiB; larger batches mean fewer system calls, and more memory for each
+    /// stream. At least 1.
+    // wire-rules B1
     pub fn stream_batch_size(mut self, bytes: usize) -> Self {
         self.stream_batch_size = bytes.max(1);
         self
@@ -32,13 +33,14 @@ impl ChannelBuilder {
     }
 
     /// Proves who every call is made for, over TLS only: with plaintext connections they are an error that
-    /// [`build`](Self::build) reports (wire-rules 94). A call may have more of its own. Default: none.
+    /// [`build`](Self::build) reports. A call may have more of its own. Default: none.
     ///
     /// ```
     /// # use peregrine_client::Channel;
     /// # use peregrine_core::BearerToken;
     /// let channel = Channel::builder("https://api.example:443").credentials(BearerToken::new("t0k3n"));
     /// ```
+    // wire-rules 94
     pub fn credentials(mut self, credentials: impl CallCredentials) -> Self {
         self.credentials.push(credentials);
         self

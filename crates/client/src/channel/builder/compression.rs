@@ -26,8 +26,8 @@ impl ChannelBuilder {
     }
 
     /// The encodings that responses may be compressed with: those of `encodings` that are compiled in are told to the
-    /// server, in `grpc-accept-encoding`. None means that responses come uncompressed (wire-rules 36, P3). Default: all
-    /// that are compiled in.
+    /// server, in `grpc-accept-encoding`. None means that responses come uncompressed. Default: all that are compiled
+    /// in.
     ///
     /// ```
     /// # use peregrine_client::Channel;
@@ -35,6 +35,7 @@ impl ChannelBuilder {
     /// let plain = Channel::builder("localhost:50051").accept_encodings([]);
     /// let gzip_only = Channel::builder("localhost:50051").accept_encodings([Encoding::Gzip]);
     /// ```
+    // wire-rules 36, P3
     pub fn accept_encodings(mut self, encodings: impl IntoIterator<Item = Encoding>) -> Self {
         self.accept_encodings = encodings.into_iter().filter(|encoding| encoding.is_supported()).collect();
         self

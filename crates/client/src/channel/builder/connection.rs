@@ -13,8 +13,9 @@ use crate::channel::keepalive::{MIN_INTERVAL, MIN_TIMEOUT};
 
 impl ChannelBuilder {
     /// How much work without progress a server may cause before its connection is closed with GOAWAY
-    /// ENHANCE_YOUR_CALM and the limit's name as debug data (wire-rules 87). Default: that of each limit, see
+    /// ENHANCE_YOUR_CALM and the limit's name as debug data. Default: that of each limit, see
     /// [`Limits`](crate::Limits).
+    // wire-rules 87
     pub fn limits(mut self, limits: LimitConfig) -> Self {
         self.engine.limits = limits;
         self
@@ -28,11 +29,12 @@ impl ChannelBuilder {
     }
 
     /// When a silent server is asked for a sign of life. If it gives none within the timeout, calls end UNAVAILABLE
-    /// and the next one makes another connection (wire-rules 78). Default: never.
+    /// and the next one makes another connection. Default: never.
     ///
-    /// A timeout below 1 s is raised to that. An interval below 10 s is raised to that, and doubled for later connections when a server complains of too
-    /// many PINGs (gRFC A8, wire-rules 80). Many servers allow one in 5 minutes, and with `without_streams` one in 2
-    /// hours: ask the server's operator.
+    /// A timeout below 1 s is raised to that. An interval below 10 s is raised to that, and doubled for later
+    /// connections when a server complains of too many PINGs (gRFC A8). Many servers allow one in 5 minutes, and with
+    /// `without_streams` one in 2 hours: ask the server's operator.
+    // wire-rules 78, 80
     pub fn keepalive(mut self, keepalive: impl Into<Option<Keepalive>>) -> Self {
         self.engine.keepalive = keepalive.into().map(|keepalive| Keepalive {
             interval: keepalive.interval.max(MIN_INTERVAL),
