@@ -7,12 +7,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use peregrine::rt::{CallSlot, Service, ServiceDescriptor, unary, unary_slot};
-use peregrine::{
-    BytesCodec, Channel, ChannelBuilder, Code, InterceptedCall, MetadataMap, MethodDescriptor, Request,
-    Response, Server, Status,
+use peregrine::rt::{
+    CallSlot, Service, ServiceDescriptor, bidi, client_streaming, server_streaming, unary, unary_slot,
 };
-use peregrine_testkit::{Recorder, Served, serve, virtual_time};
+use peregrine::{
+    BytesCodec, Channel, ChannelBuilder, Code, Compression, Encoding, Execution, InterceptedCall,
+    MetadataMap, MethodDescriptor, Request, Response, Server, Status, iter,
+};
+use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
+use peregrine_testkit::{Recorder, Served, TestService, serve, virtual_time};
 
 const ASK: MethodDescriptor<'static> = MethodDescriptor {
     path: "/test.Relay/Ask",
@@ -170,4 +173,132 @@ fn the_mark_goes_there_and_back_through_servers_and_interceptors() {
         assert_tells_nothing(&told.lock().unwrap().join("; "));
         assert_tells_nothing(&recorder.take().join("; "));
     });
+}
+
+/// Head, trailers and failure of a call of the test service.
+struct Ended {
+    head: MetadataMap,
+    trailers: MetadataMap,
+    code: Code,
+    text: String,
+}
+
+impl Ended {
+    fn of_response(result: Result<Response<Bytes>, Status>) -> Self {
+        let text = format!("{result:?}");
+        match result {
+            Ok(mut response) => {
+                let (head, trailers) = response.take_metadata();
+                Self { head, trailers, code: Code::Ok, text }
+            }
+            Err(status) => Self {
+                head: status.initial_metadata().clone(),
+                trailers: status.metadata().clone(),
+                code: status.code(),
+                text,
+            },
+        }
+    }
+
+    async fn of_stream(mut replies: peregrine::Streaming<Bytes>) -> Self {
+        let head = replies.headers().await.cloned().unwrap_or_default();
+        let failure = loop {
+            match replies.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => break None,
+                Err(status) => break Some(status),
+            }
+        };
+        let text = format!("{failure:?} {replies:?}");
+        let trailers = match &failure {
+            Some(status) => status.metadata().clone(),
+            None => replies.trailers().cloned().unwrap_or_default(),
+        };
+        Self { head, trailers, code: failure.map_or(Code::Ok, |status| status.code()), text }
+    }
+}
+
+/// A call of this shape with a script.
+async fn call(channel: &Channel, path: &'static str, script: &str) -> Ended {
+    let streams = (path == CLIENT_STREAM || path == BIDI, path == SERVER_STREAM || path == BIDI);
+    let descriptor = MethodDescriptor {
+        path,
+        service: "test.Test",
+        name: "Method",
+        client_streaming: streams.0,
+        server_streaming: streams.1,
+        file_descriptor_set: &[],
+    };
+    let body = Bytes::from(vec![b'x'; 5_000]);
+    let mut request = Request::new(body.clone());
+    request.metadata_mut().insert("script", script).unwrap();
+    let mut requests = Request::new(iter([body.clone(), body]));
+    requests.metadata_mut().insert("script", script).unwrap();
+    match streams {
+        (false, false) => {
+            let result = unary::<BytesCodec, Bytes, Bytes>(channel, &descriptor, request).await;
+            Ended::of_response(result)
+        }
+        (true, false) => {
+            let result =
+                client_streaming::<BytesCodec, Bytes, Bytes, _>(channel, &descriptor, requests).await;
+            Ended::of_response(result)
+        }
+        (false, true) => {
+            let replies = server_streaming::<BytesCodec, Bytes, Bytes>(channel, &descriptor, request).await;
+            Ended::of_stream(replies.unwrap()).await
+        }
+        (true, true) => {
+            let replies = bidi::<BytesCodec, Bytes, Bytes, _>(channel, &descriptor, requests).await;
+            Ended::of_stream(replies.unwrap()).await
+        }
+    }
+}
+
+fn assert_has_secrets(map: &MetadataMap, what: &str) {
+    let mut found = map.clone();
+    found.remove("x-handlers");
+    assert_eq!(found, secrets(false), "{what}");
+}
+
+// wire-rules D3, E3: in each shape, wherever calls run, compressed or not, whether a call succeeds, fails before its
+// head or behind it, or is answered by an interceptor.
+#[test]
+fn what_interceptors_mark_arrives_marked_in_heads_and_trailers_of_each_shape() {
+    for mode in [Execution::Inline, Execution::Spawn, Execution::Auto] {
+        for compression in [Compression::off(), Compression::only(Encoding::Gzip)] {
+            virtual_time(async {
+                let marking = |call: &mut InterceptedCall<'_>| {
+                    call.response_metadata_mut().extend_from(&secrets(false))?;
+                    call.on_end(|end| end.trailers_mut().extend_from(&secrets(false)).unwrap());
+                    if call.metadata().get("script") == Some("answer") {
+                        call.answer(Response::new(Bytes::from_static(b"at once")));
+                    }
+                    Ok(())
+                };
+                let server = Server::builder().execution(mode).compression(compression.clone());
+                let served = serve(server.add_service(TestService::new(Arc::default())).interceptor(marking));
+                let channel = channel_to(&served).build().unwrap();
+                for path in [UNARY, CLIENT_STREAM, SERVER_STREAM, BIDI] {
+                    for (script, code, has_head) in [
+                        ("echo", Code::Ok, true),
+                        ("head x-handlers 1; yield; trail x-handlers 2; echo", Code::Ok, true),
+                        ("fail 10 early", Code::Aborted, false),
+                        ("answer", Code::Ok, true),
+                    ] {
+                        let what = format!("{mode:?} {compression:?} {path} {script}");
+                        let ended = call(&channel, path, script).await;
+                        assert_eq!(ended.code, code, "{what}: {}", ended.text);
+                        if has_head {
+                            assert_has_secrets(&ended.head, &what);
+                        }
+                        assert_has_secrets(&ended.trailers, &what);
+                        assert_tells_nothing(&ended.text.replace(&"x".repeat(5_000), ""));
+                    }
+                }
+                drop(channel);
+                assert!(served.stop().await.is_clean());
+            });
+        }
+    }
 }

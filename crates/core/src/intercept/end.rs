@@ -43,7 +43,7 @@ impl CallEnd {
         }
     }
 
-    /// Ends the call with this status instead. A status that says OK becomes UNKNOWN.
+    /// Ends the call with this status instead. A status that says OK becomes INTERNAL.
     pub fn fail(&mut self, status: Status) {
         self.result = Err(status.refuse_ok());
     }
