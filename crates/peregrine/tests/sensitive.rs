@@ -11,8 +11,8 @@ use peregrine::rt::{
     CallSlot, Service, ServiceDescriptor, bidi, client_streaming, server_streaming, unary, unary_slot,
 };
 use peregrine::{
-    BytesCodec, Channel, ChannelBuilder, Code, Compression, Encoding, Execution, InterceptedCall,
-    MetadataMap, MethodDescriptor, Request, Response, Server, Status, iter,
+    BytesCodec, Channel, ChannelBuilder, Code, Compression, Execution, InterceptedCall, MetadataMap,
+    MethodDescriptor, Request, Response, Server, Status, iter,
 };
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
 use peregrine_testkit::{Recorder, Served, TestService, serve, virtual_time};
@@ -266,7 +266,7 @@ fn assert_has_secrets(map: &MetadataMap, what: &str) {
 #[test]
 fn what_interceptors_mark_arrives_marked_in_heads_and_trailers_of_each_shape() {
     for mode in [Execution::Inline, Execution::Spawn, Execution::Auto] {
-        for compression in [Compression::off(), Compression::only(Encoding::Gzip)] {
+        for compression in [Compression::off(), Compression::adaptive()] {
             virtual_time(async {
                 let marking = |call: &mut InterceptedCall<'_>| {
                     call.response_metadata_mut().extend_from(&secrets(false))?;
