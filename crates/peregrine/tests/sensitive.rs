@@ -276,7 +276,7 @@ fn what_interceptors_mark_arrives_marked_in_heads_and_trailers_of_each_shape() {
                     }
                     Ok(())
                 };
-                let server = Server::builder().execution(mode).compression(compression.clone());
+                let server = Server::builder().execution(mode).compression(compression);
                 let served = serve(server.add_service(TestService::new(Arc::default())).interceptor(marking));
                 let channel = channel_to(&served).build().unwrap();
                 for path in [UNARY, CLIENT_STREAM, SERVER_STREAM, BIDI] {
