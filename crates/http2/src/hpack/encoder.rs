@@ -12,6 +12,7 @@ use super::{
     dynamic_table::DynamicTable,
     hash::seeded_hash,
     huffman, integer,
+    seen_once::SeenOnce,
     static_table::{self, KnownName, Policy, STATIC_LEN},
 };
 
@@ -25,7 +26,10 @@ pub struct Encoder {
     table: DynamicTable,
     /// Hashes of the table's entries, oldest first.
     hashes: VecDeque<EntryHash>,
-    seen: [u32; SEEN_SLOTS],
+    /// Where in `hashes` the next field is looked for first: behind the entry used last, since calls that repeat
+    /// their fields mostly repeat their order.
+    next: usize,
+    seen: SeenOnce,
     /// The lowest maximum set since the last block, if the peer must be told.
     lowest_unannounced: Option<usize>,
     seed: u64,
@@ -34,9 +38,6 @@ pub struct Encoder {
 
 /// The table size we use if the peer allows it: it bounds the linear look-up to 128 entries.
 const MAX_TABLE_SIZE: usize = DEFAULT_TABLE_SIZE;
-
-/// Slots of the filter of fields seen once. A field is forgotten when another one falls on its slot.
-const SEEN_SLOTS: usize = 64;
 
 /// Tells encoders apart, so that a [`CachedBlock`] of one connection is not mistaken for another's.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -54,7 +55,8 @@ impl Encoder {
         Self {
             table: DynamicTable::new(MAX_TABLE_SIZE),
             hashes: VecDeque::new(),
-            seen: [0; SEEN_SLOTS],
+            next: 0,
+            seen: SeenOnce::new(seed),
             lowest_unannounced: None,
             seed,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -71,7 +73,7 @@ impl Encoder {
             return;
         }
         let evicted = self.table.set_max_size(max);
-        self.hashes.drain(..evicted);
+        self.forget_oldest(evicted);
         // The lowest of several changes must be announced too (RFC 7541, 4.2).
         self.lowest_unannounced = Some(self.lowest_unannounced.map_or(max, |lowest| lowest.min(max)));
     }
@@ -197,10 +199,10 @@ impl Encoder {
         }
         // An entry above half the table would cost more than it saves.
         let fits = field.size() <= self.table.max_size() / 2;
-        if fits && (policy == Policy::AtOnce || self.seen_before(hash)) {
+        if fits && (policy == Policy::AtOnce || self.seen.comes_again(hash.field)) {
             self.encode_literal(field, known, Literal::INDEXED, out);
             let evicted = self.table.insert(field.name, field.value);
-            self.hashes.drain(..evicted);
+            self.forget_oldest(evicted);
             self.hashes.push_back(hash);
         } else {
             self.encode_literal(field, known, Literal::NOT_INDEXED, out);
@@ -239,46 +241,49 @@ impl Encoder {
 
     /// The index of a dynamic entry equal to `field`.
     #[inline]
-    fn find(&self, field: Field<'_>, hash: EntryHash) -> Option<usize> {
-        self.find_entry(
-            |entry| entry.field == hash.field,
-            |name, value| value == field.value && name == field.name,
-        )
+    #[expect(clippy::arithmetic_side_effects, reason = "positions of entries in a table of 128 at most")]
+    fn find(&mut self, field: Field<'_>, hash: EntryHash) -> Option<usize> {
+        let may_be = |entry: EntryHash| entry.field == hash.field;
+        let is = |name: &[u8], value: &[u8]| value == field.value && name == field.name;
+        if self.hashes.get(self.next).is_some_and(|entry| may_be(*entry)) {
+            let index = self.hashes.len() - 1 - self.next;
+            if self.table.get(index).is_some_and(|(name, value)| is(name, value)) {
+                self.next += 1;
+                return Some(STATIC_LEN + 1 + index);
+            }
+        }
+        let index = self.find_entry(may_be, is)?;
+        self.next = self.hashes.len() - index;
+        Some(STATIC_LEN + 1 + index)
     }
 
     /// The index of a dynamic entry with this name.
+    #[expect(clippy::arithmetic_side_effects, reason = "the index of an entry in a table of 128 at most")]
     fn find_name(&self, name: &[u8], known: Option<&KnownName>) -> Option<usize> {
         let hash = self.hash_name(name, known) as u32;
-        self.find_entry(|entry| entry.name == hash, |entry, _| entry == name)
+        let index = self.find_entry(|entry| entry.name == hash, |entry, _| entry == name)?;
+        Some(STATIC_LEN + 1 + index)
     }
 
-    /// The index of the newest dynamic entry whose hash may be right and whose name and value are.
+    /// The newest dynamic entry whose hash may be right and whose name and value are; 0 is the one inserted last.
     #[inline]
-    #[expect(clippy::arithmetic_side_effects, reason = "at most as many as the table has entries")]
     fn find_entry(
         &self,
         may_be: impl Fn(EntryHash) -> bool,
         is: impl Fn(&[u8], &[u8]) -> bool,
     ) -> Option<usize> {
-        let (older, newer) = self.hashes.as_slices();
-        let mut index = 0;
-        for part in [newer, older] {
-            for hash in part.iter().rev() {
-                if may_be(*hash) && self.table.get(index).is_some_and(|(name, value)| is(name, value)) {
-                    return Some(STATIC_LEN + 1 + index);
-                }
-                index += 1;
+        let newest_first = self.hashes.iter().rev().enumerate();
+        for (index, hash) in newest_first {
+            if may_be(*hash) && self.table.get(index).is_some_and(|(name, value)| is(name, value)) {
+                return Some(index);
             }
         }
         None
     }
 
-    /// True if a field with this hash came before and was not forgotten since; remembers it.
-    #[expect(clippy::indexing_slicing, reason = "a remainder of the array's length")]
-    fn seen_before(&mut self, hash: EntryHash) -> bool {
-        // 0 marks an empty slot; a field whose hash it is counts as seen, which does no harm.
-        let slot = &mut self.seen[hash.field as usize % SEEN_SLOTS];
-        std::mem::replace(slot, hash.field) == hash.field
+    fn forget_oldest(&mut self, count: usize) {
+        self.hashes.drain(..count);
+        self.next = self.next.saturating_sub(count);
     }
 }
 
@@ -359,6 +364,60 @@ mod tests {
                 reads_back(&mut encoder, &mut decoder, other_name.as_bytes(), other_value.as_bytes());
             }
         }
+    }
+
+    /// Octets of the block of `count` fields when it is sent for the `times`th time.
+    fn repeated(seed: u64, count: usize, times: usize) -> usize {
+        let mut encoder = Encoder::new(seed);
+        let mut decoder = Decoder::new(4096);
+        let fields: Vec<_> =
+            (0..count).map(|at| (format!("x-entry-{at:02}"), format!("value {at}"))).collect();
+        let mut block = Vec::new();
+        for _ in 0..times {
+            block.clear();
+            let each = fields.iter().map(|(name, value)| Field::new(name.as_bytes(), value.as_bytes()));
+            encoder.encode_block(each, &mut block);
+            let mut seen = Vec::new();
+            decoder
+                .decode(&block, &mut |field| seen.push((field.name.to_vec(), field.value.to_vec())))
+                .unwrap();
+            assert!(
+                seen.iter()
+                    .map(|(name, value)| (&name[..], &value[..]))
+                    .eq(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+            );
+        }
+        block.len()
+    }
+
+    #[test]
+    fn fields_that_repeat_together_become_an_octet_each_however_their_hashes_fall() {
+        for seed in 0..200 {
+            for count in [1, 2, 12, 48] {
+                assert_eq!(repeated(seed, count, 30), count, "{count} fields, seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_fields_than_the_table_holds_are_still_read_back() {
+        for seed in 0..20 {
+            assert!(repeated(seed, 120, 10) > 120);
+        }
+    }
+
+    #[test]
+    fn fields_in_another_order_are_found_as_well() {
+        let mut encoder = Encoder::new(5);
+        let mut fields: Vec<_> = (0..20).map(|at| format!("x-{at}")).collect();
+        for _ in 0..10 {
+            encoder
+                .encode_block(fields.iter().map(|name| Field::new(name.as_bytes(), b"v")), &mut Vec::new());
+        }
+        fields.reverse();
+        let mut block = Vec::new();
+        encoder.encode_block(fields.iter().map(|name| Field::new(name.as_bytes(), b"v")), &mut block);
+        assert_eq!(block.len(), fields.len());
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod field;
 pub(crate) mod hash;
 mod huffman;
 mod integer;
+mod seen_once;
 mod static_table;
 
 pub use self::{
