@@ -118,3 +118,22 @@ pub fn seal_block(out: &mut Vec<u8>, start: usize, stream: StreamId, end_stream:
         Continuation { stream, fragment, end_headers: parts.peek().is_none() }.encode(out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [9113-4.3-1]
+    #[test]
+    fn a_whole_block_is_the_frame_of_its_fields() {
+        let stream = StreamId::new(7);
+        for (block, end_stream) in [(&b""[..], false), (b"\x82\x84", true), (&[0x88; 40], false)] {
+            let (mut whole, mut frame) = (b"before".to_vec(), b"before".to_vec());
+            append_whole_block(&mut whole, stream, block, end_stream);
+            let fragment = block;
+            Headers { stream, fragment, end_stream, end_headers: true, padding: None, dependency: None }
+                .encode(&mut frame);
+            assert_eq!(whole, frame);
+        }
+    }
+}

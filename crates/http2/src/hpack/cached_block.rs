@@ -53,3 +53,16 @@ impl fmt::Debug for CachedBlock {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_counts_the_block_without_its_room() {
+        let mut cached = CachedBlock::default();
+        assert!(format!("{cached:?}").contains("len: 0,"));
+        cached.keep(EncoderState { encoder: 1, generation: 2 }, &[0x88; 5]);
+        assert!(format!("{cached:?}").contains("len: 5,"));
+    }
+}
