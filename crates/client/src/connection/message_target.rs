@@ -3,11 +3,14 @@
 //! Made under the connection's lock, for one message. For the only message of a call it opens the stream too, but
 //! not before the size of the message is known to be within the limit: a call that fails here sends nothing.
 
+use std::collections::VecDeque;
+
+use bytes::Bytes;
 use peregrine_core::codec::{EncodeError, EncodeErrorKind, EncodeTarget};
 use peregrine_core::compression::{Packed, Written};
 use peregrine_core::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
 use peregrine_core::{Code, Status};
-use peregrine_http2::{Connection, DataWrite, OpenError, StreamError, StreamKey};
+use peregrine_http2::{Connection, DataAppend, DataWrite, OpenError, StreamError, StreamKey};
 
 use super::request_head::{HeadBlocks, RequestHead};
 use crate::call_error::hinted;
@@ -25,12 +28,20 @@ pub(crate) struct MessageTarget<'c> {
     /// The stream was opened for messages that come later: it is no fault that nothing was written.
     may_be_none: bool,
     /// The prefix is written, the codec writes behind it.
-    write: Option<DataWrite<'c>>,
+    write: Option<Room<'c>>,
     /// The engine would not.
     refusal: Option<Refusal>,
     limit: usize,
     /// The message, once the codec has said how long it is.
     written: Written,
+}
+
+/// Where prefix and message go.
+#[derive(Debug)]
+enum Room<'c> {
+    Frame(DataWrite<'c>),
+    /// Behind the message before it, in the same DATA frame (wire-rules B1).
+    Behind(DataAppend<'c>),
 }
 
 #[derive(Debug)]
@@ -100,9 +111,14 @@ impl<'c> MessageTarget<'c> {
     #[cold]
     pub(crate) fn put(&mut self, packed: Packed) -> Result<(), EncodeError> {
         self.written = packed.written();
-        let (bytes, links) = self.room(packed.wire_len())?.buffers();
+        let (bytes, links) = self.room(packed.wire_len())?;
         packed.write_to(bytes, links);
         Ok(())
+    }
+
+    /// Whether the message joins the ones before it: then there is room, as there was for these.
+    pub(crate) fn is_behind(&self) -> bool {
+        matches!(self.write, Some(Room::Behind(_)))
     }
 
     /// Bytes of the message that the codec has begun.
@@ -118,9 +134,14 @@ impl<'c> MessageTarget<'c> {
         encoded: Result<(), EncodeError>,
     ) -> Result<(StreamKey, Option<Written>), WriteError> {
         match self.write {
-            Some(write) if encoded.is_ok() => {
+            Some(Room::Frame(write)) if encoded.is_ok() => {
                 let stream = write.stream();
                 write.commit().map_err(Refusal::Stream)?;
+                Ok((stream, Some(self.written)))
+            }
+            Some(Room::Behind(append)) if encoded.is_ok() => {
+                let stream = append.stream();
+                append.commit().map_err(Refusal::Stream)?;
                 Ok((stream, Some(self.written)))
             }
             Some(_) | None => self.nothing_written(encoded),
@@ -157,11 +178,24 @@ pub(crate) fn not_encoded(error: EncodeError) -> Status {
     }
 }
 
+/// The octets that are copied, and those that are linked.
+type Buffers<'b> = (&'b mut Vec<u8>, &'b mut VecDeque<(usize, Bytes)>);
+
+impl Room<'_> {
+    #[inline]
+    fn buffers(&mut self) -> Buffers<'_> {
+        match self {
+            Self::Frame(write) => write.buffers(),
+            Self::Behind(append) => append.buffers(),
+        }
+    }
+}
+
 impl<'c> MessageTarget<'c> {
     /// Makes room for prefix and message; opens the stream if that is still to be done, which the message is all of
     /// then.
     #[inline]
-    fn room(&mut self, len: usize) -> Result<&mut DataWrite<'c>, EncodeError> {
+    fn room(&mut self, len: usize) -> Result<Buffers<'_>, EncodeError> {
         let Some(engine) = self.engine.take() else {
             return Err(EncodeError::codec("the codec asked for room twice"));
         };
@@ -170,11 +204,15 @@ impl<'c> MessageTarget<'c> {
                 Ok(stream) => engine.write_only_data(stream, len),
                 Err(error) => return Err(self.refuse(Refusal::Open(error))),
             },
+            (None, Some(stream)) if engine.can_append(stream, len) => {
+                let append = engine.append_data(stream, len).ok_or_else(EncodeError::closed)?;
+                return Ok(self.write.insert(Room::Behind(append)).buffers());
+            }
             (None, Some(stream)) => engine.write_data(stream, len),
             (None, None) => return Err(EncodeError::closed()),
         };
         match write {
-            Ok(write) => Ok(self.write.insert(write)),
+            Ok(write) => Ok(self.write.insert(Room::Frame(write)).buffers()),
             Err(error) => Err(self.refuse(Refusal::Stream(error))),
         }
     }
@@ -195,7 +233,7 @@ impl EncodeTarget for MessageTarget<'_> {
             return Err(EncodeError::too_large(len, limit));
         }
         self.written.raw_len = len;
-        let (bytes, links) = self.room(PREFIX_LEN + len)?.buffers();
+        let (bytes, links) = self.room(PREFIX_LEN + len)?;
         // Bounded by MAX_MESSAGE_LEN above.
         write_prefix(bytes, len as u32);
         Ok(EncodeBuf::new(bytes, links))

@@ -277,11 +277,16 @@ impl SharedConnection {
         let Some(stream) = state.live_stream(id) else { return Ok((Writable::Never, None)) };
         let mut target = MessageTarget::on_stream(&mut state.engine, stream, limit);
         let encoded = encode(&mut target);
+        let is_behind = target.is_behind();
         let written = match target.finish(encoded) {
             Ok((_stream, written)) => written,
             Err(WriteError::Gone) => return Ok((Writable::Never, None)),
             Err(WriteError::Failed(status)) => return Err(status),
         };
+        // The waker is kept since this poll's first message.
+        if is_behind && state.engine.has_output_room() {
+            return Ok((Writable::Now, written));
+        }
         let writable = state.poll_writable(id, waker);
         if writable == Writable::Later {
             wake_driver(guard);

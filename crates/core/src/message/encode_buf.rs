@@ -108,6 +108,11 @@ unsafe impl BufMut for EncodeBuf<'_> {
     }
 
     #[inline]
+    fn put_u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    #[inline]
     fn put_bytes(&mut self, value: u8, count: usize) {
         self.bytes.put_bytes(value, count);
     }

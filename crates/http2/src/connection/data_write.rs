@@ -114,7 +114,9 @@ impl DataWrite<'_> {
                 connection.output.seal_last_data(header_at, key.id(), len, linked);
                 connection.remove_if_closed(key);
             } else {
+                let window = stream.send_window;
                 connection.output.seal_data(header_at, key.id(), len, linked);
+                connection.open_tail(window);
             }
         } else {
             let mut rest = len;
@@ -186,6 +188,8 @@ impl Connection {
             && self.output.len() < self.config.write_buffer_high_water;
         if !direct {
             let start = stream.queue.mark();
+            // Nothing may overtake it.
+            self.output.close_tail();
             return Ok(DataWrite { connection: self, key, len, place: Place::Queue, start, is_all: false });
         }
         let growable = self.output.growable(key.id(), len, self.max_data_frame());

@@ -66,6 +66,25 @@ impl Port {
             Self::Outbox(outbox) => outbox.send_message::<C, B>(message, transcode, wish),
         }
     }
+
+    /// [`send_message`](Self::send_message) of a message that may join `batch`.
+    #[inline]
+    fn send_in_batch<C: Codec<B>, B: 'static>(
+        &mut self,
+        message: &B,
+        transcode: Option<&dyn Transcode>,
+        wish: Option<bool>,
+        batch: &mut Batch,
+    ) -> Result<(), Status> {
+        if let Self::Wire(wire) = self
+            && wish.is_none()
+            && wire.append_message::<C, B>(message, transcode)?
+        {
+            batch.has_room = wire.connection.has_output_room() && !batch.is_full(wire);
+            return Ok(());
+        }
+        self.send_message::<C, B>(message, transcode, wish)
+    }
 }
 
 /// What interceptors want with the reply of one call.
@@ -114,8 +133,8 @@ pub(crate) fn send_head(metadata: MetadataMap, compression: Option<&Compression>
     on_port(|port| port.send_head(metadata, compression)).unwrap_or(Ok(()))
 }
 
-/// Encodes and sends one message, rewritten by `transcode` if the call's format is not the codec's own. `wish`: what
-/// its source said of its compression.
+/// Encodes and sends one message of `batch`, rewritten by `transcode` if the call's format is not the codec's own.
+/// `wish`: what its source said of its compression.
 ///
 /// # Errors
 /// The message does not encode or is over the send limit.
@@ -123,12 +142,13 @@ pub(crate) fn send_message<C: Codec<B>, B: 'static>(
     message: &B,
     transcode: Option<&dyn Transcode>,
     wish: Option<bool>,
+    batch: &mut Batch,
 ) -> Result<(), Status> {
     let sent = on_port(|port| {
         if port.watch().is_some() {
             return None;
         }
-        Some(port.send_message::<C, B>(message, transcode, wish))
+        Some(port.send_in_batch::<C, B>(message, transcode, wish, batch))
     });
     match sent {
         Some(Some(sent)) => sent,
@@ -180,7 +200,7 @@ fn send_watched<C: Codec<B>, B: 'static>(
 ) -> Result<(), Status> {
     let mut watch = on_port(|port| port.watch().take()).flatten();
     let shown = watch.as_mut().map_or(Ok(()), |watch| watch.hooks.run(&Message::outgoing::<C, B>(message)));
-    let sent = shown.and_then(|()| send_message::<C, B>(message, transcode, wish));
+    let sent = shown.and_then(|()| send_message::<C, B>(message, transcode, wish, &mut Batch::default()));
     on_port(|port| *port.watch() = watch);
     sent
 }
@@ -191,6 +211,8 @@ fn send_watched<C: Codec<B>, B: 'static>(
 pub(crate) struct Batch {
     /// Length of the connection's output when the batch began.
     start: Option<usize>,
+    /// There is room for another message, as was seen behind the last one.
+    has_room: bool,
 }
 
 impl Batch {
@@ -202,7 +224,11 @@ impl Batch {
 }
 
 /// Ready when the connection has room for another message of this call, and the batch too.
+#[inline]
 pub(crate) fn poll_writable(cx: &mut Context<'_>, batch: &mut Batch) -> Poll<()> {
+    if std::mem::take(&mut batch.has_room) {
+        return Poll::Ready(());
+    }
     let ready = on_port(|port| match port {
         Port::Wire(wire) if batch.is_full(wire) => {
             cx.waker().wake_by_ref();

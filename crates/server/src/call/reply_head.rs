@@ -80,9 +80,9 @@ impl ReplyPlan {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) key: StreamKey,
-    request: Arc<RequestHead>,
+    pub(super) request: Arc<RequestHead>,
     /// In place of the request head's, where the handler has settings of its own.
-    own_plan: Option<Box<ReplyPlan>>,
+    pub(super) own_plan: Option<Box<ReplyPlan>>,
     /// Whether the response head is out; decides between trailers and trailers-only.
     pub(crate) head_sent: bool,
 }

@@ -9,6 +9,7 @@ use peregrine_core::observe::MessageSize;
 use peregrine_core::{Codec, EncodeError, EncodeTarget, Format, MetadataMap, Status, Transcode, format};
 use peregrine_http2::{CachedBlock, Connection, DataWrite, ErrorCode, Field, StreamError, StreamKey};
 
+use super::batch_target::BatchTarget;
 use super::fields::{metadata_fields, status_fields};
 use super::port::Watch;
 use super::reply_head::{Reply, ReplyHead, ReplyHeads};
@@ -129,6 +130,27 @@ impl Wire {
         }
     }
 
+    /// [`send_message`](Self::send_message), in the short way where that is possible: behind the messages of the same
+    /// batch, if none is compressed and nobody wants to know of them. Answers whether it was.
+    ///
+    /// # Errors
+    /// As [`send_message`](Self::send_message).
+    #[inline]
+    pub(super) fn append_message<C: Codec<T>, T>(
+        &mut self,
+        message: &T,
+        transcode: Option<&dyn Transcode>,
+    ) -> Result<bool, Status> {
+        let Some(reply) = &self.reply else { return Ok(false) };
+        if self.sent.is_some() || reply.plan().packer().is_some() {
+            return Ok(false);
+        }
+        let limit = reply.request.max_send;
+        let mut target = BatchTarget::new(&mut self.connection, reply.key, limit);
+        let encoded = format::encode::<C, T, _>(message, transcode, &mut target);
+        target.finish(encoded)
+    }
+
     /// Sends head and message of a reply that has one, and neither metadata nor wishes: what
     /// [`open_reply`](Self::open_reply) and [`send_message`](Self::send_message) do, in one go if nothing is in the way.
     ///
@@ -141,33 +163,32 @@ impl Wire {
         transcode: Option<&dyn Transcode>,
     ) -> Result<(), Status> {
         let Some(reply) = &mut self.reply else { return Err(no_call()) };
-        if reply.head_sent || reply.plan().packer().is_some() {
-            self.open_reply(None, &MetadataMap::new())?;
+        if reply.head_sent {
             return self.send_message::<C, T>(message, transcode, None);
         }
-        let head = reply.plan().head;
+        let plan = reply.own_plan.as_deref().unwrap_or(&reply.request.reply);
+        let head = plan.head;
         let mut target = WireTarget {
             connection: Some(&mut self.connection),
             key: reply.key,
-            limit: reply.request().max_send,
+            limit: reply.request.max_send,
             head: Some(Opening { head, block: self.reply_heads.block(head), is_sent: &mut reply.head_sent }),
             refused: None,
             write: None,
-            packing: None,
+            packing: Packing::of(plan.packer(), None),
             staged: None,
             written: Written::default(),
         };
-        let encoded = format::encode::<C, T, _>(message, transcode, &mut target);
-        if target.head.is_some() {
-            // The codec asked for no room. The head is out before the error (wire-rules E3).
-            drop(target);
-            self.open_reply(None, &MetadataMap::new())?;
-            return Err(encoded.err().unwrap_or_else(unasked).into());
-        }
-        match encoded {
+        let sent = match format::encode::<C, T, _>(message, transcode, &mut target) {
             Ok(()) => target.commit(self.sent.as_mut()),
             Err(error) => Err(target.refused.take().unwrap_or_else(|| error.into())),
+        };
+        if target.head.is_some() {
+            // Nothing was written. The head is out before the error (wire-rules E3).
+            drop(target);
+            self.open_reply(None, &MetadataMap::new())?;
         }
+        sent
     }
 
     /// Sends messages that were encoded elsewhere, prefixes included.
@@ -265,7 +286,7 @@ impl Wire {
 
 /// wire-rules Z3
 #[cold]
-fn unasked() -> EncodeError {
+pub(super) fn unasked() -> EncodeError {
     EncodeError::codec("the codec asked for no room")
 }
 
@@ -418,12 +439,27 @@ impl<'c> WireTarget<'c> {
         self.written = packed.written();
         // A stream that is gone takes no data, as in `commit`.
         if let Some(connection) = self.connection.take()
-            && let Ok(write) = connection.write_data(self.key, packed.wire_len())
+            && let Ok(write) = self.room(connection, packed.wire_len())
         {
             let (bytes, links) = self.write.insert(write).buffers();
             packed.write_to(bytes, links);
         }
-        Ok(())
+        self.refused.take().map_or(Ok(()), Err)
+    }
+
+    /// Room for `len` octets, prefix and all, behind the head if that has not gone yet.
+    #[inline]
+    fn room(&mut self, connection: &'c mut Connection, len: usize) -> Result<DataWrite<'c>, EncodeError> {
+        let Some(opening) = self.head.take() else {
+            return connection.write_data(self.key, len).map_err(|_| EncodeError::closed());
+        };
+        match connection.write_first_data(self.key, opening.block, len) {
+            Ok(write) => {
+                *opening.is_sent = true;
+                Ok(write)
+            }
+            Err(connection) => self.open(connection, opening, len),
+        }
     }
 }
 
@@ -438,17 +474,7 @@ impl EncodeTarget for WireTarget<'_> {
             return Ok(self.staged.insert(Staged::new(len)).buffer());
         }
         let Some(connection) = self.connection.take() else { return Err(self.no_room()) };
-        let len_on_wire = PREFIX_LEN + len;
-        let write = match self.head.take() {
-            None => connection.write_data(self.key, len_on_wire).map_err(|_| EncodeError::closed())?,
-            Some(opening) => match connection.write_first_data(self.key, opening.block, len_on_wire) {
-                Ok(write) => {
-                    *opening.is_sent = true;
-                    write
-                }
-                Err(connection) => self.open(connection, opening, len_on_wire)?,
-            },
-        };
+        let write = self.room(connection, PREFIX_LEN + len)?;
         let write = self.write.insert(write);
         let (bytes, links) = write.buffers();
         write_prefix(bytes, len as u32);

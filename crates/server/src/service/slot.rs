@@ -134,7 +134,7 @@ impl<C: Codec<B>, B: 'static> ResponseSink<C, B> {
             };
             match item {
                 Some(Ok(message)) => {
-                    port::send_message::<C, B>(&message, self.transcode.as_deref(), take_wish())?;
+                    port::send_message::<C, B>(&message, self.transcode.as_deref(), take_wish(), &mut batch)?;
                     if is_flush_requested() {
                         // What the sender waits for is that this leaves before it goes on.
                         cx.waker().wake_by_ref();

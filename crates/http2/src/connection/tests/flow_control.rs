@@ -95,6 +95,88 @@ fn another_frame_in_between_ends_the_one_before() {
     assert_eq!(kinds, [FrameType::Data, FrameType::Ping, FrameType::Data, FrameType::Headers]);
 }
 
+/// What `sizes` come to on the wire, each appended where that is possible, or never.
+fn frames_of(sizes: &[usize], appends: bool) -> (Vec<Written>, usize) {
+    let (mut scripted, key) = sending(Config::server());
+    let mut appended = 0;
+    for (number, size) in sizes.iter().enumerate() {
+        let data = vec![number as u8; *size];
+        if let Some(mut room) = scripted.connection.append_data(key, *size).filter(|_| appends) {
+            let (plain, linked) = data.split_at(size / 2);
+            room.buffers().0.extend_from_slice(plain);
+            if !linked.is_empty() {
+                let at = room.buffers().0.len();
+                room.buffers().1.push_back((at, bytes::Bytes::copy_from_slice(linked)));
+            }
+            room.commit().unwrap();
+            appended += 1;
+            continue;
+        }
+        scripted.write(key, &data).unwrap();
+    }
+    scripted.connection.end_stream(key).unwrap();
+    (scripted.written(), appended)
+}
+
+#[test]
+fn data_that_is_appended_makes_the_frames_that_any_write_makes() {
+    let cases: [&[usize]; 6] = [
+        &[10, 20, 30],
+        &[1; 300],
+        &[5000, 5000, 5000, 5000, 1, 2, 3],
+        &[16_384, 1, 16_383, 1],
+        // Beyond the windows: queued.
+        &[16_000, 300, 16_000, 16_000, 16_000, 1000, 200, 40, 1, 34, 1],
+        &[1, 0, 2],
+    ];
+    for sizes in cases {
+        let (twin, none) = frames_of(sizes, false);
+        let (frames, appended) = frames_of(sizes, true);
+        assert_eq!((none, appended > 0), (0, true), "{sizes:?}");
+        let seen = |frames: &[Written]| -> Vec<_> {
+            frames.iter().map(|frame| (frame.kind(), frame.header.flags, frame.payload.clone())).collect()
+        };
+        assert_eq!(seen(&frames), seen(&twin), "{sizes:?}");
+    }
+}
+
+#[test]
+fn nothing_is_appended_where_it_would_have_to_wait() {
+    let (mut scripted, key) = sending(Config::server());
+    // No frame to join yet, and none behind another frame.
+    assert!(scripted.connection.append_data(key, 1).is_none());
+    scripted.write(key, b"a").unwrap();
+    scripted.connection.ping([0; 8]);
+    assert!(scripted.connection.append_data(key, 1).is_none());
+    scripted.write(key, b"b").unwrap();
+    assert!(scripted.connection.append_data(key, 16_384).is_none(), "more than a frame");
+    assert!(scripted.connection.append_data(key, 16_383).is_some());
+    // What is queued goes first.
+    scripted.write(key, &[7; 65_534]).unwrap();
+    assert!(scripted.connection.append_data(key, 1).is_none());
+    scripted.connection.reset(key, ErrorCode::CANCEL);
+    assert!(scripted.connection.append_data(key, 1).is_none());
+}
+
+#[test]
+fn what_is_appended_and_given_up_or_of_another_length_leaves_nothing() {
+    let (mut scripted, key) = sending(Config::server());
+    scripted.write(key, b"before").unwrap();
+    let mut given_up = scripted.connection.append_data(key, 3).unwrap();
+    given_up.buffers().0.extend_from_slice(b"abc");
+    given_up.buffers().1.push_back((0, bytes::Bytes::from_static(b"x")));
+    drop(given_up);
+    let mut wrong = scripted.connection.append_data(key, 3).unwrap();
+    wrong.buffers().0.extend_from_slice(b"abcd");
+    assert_eq!(wrong.commit(), Err(StreamError::LengthMismatch { announced: 3, written: 4 }));
+    let mut right = scripted.connection.append_data(key, 3).unwrap();
+    right.buffers().0.extend_from_slice(b"abc");
+    assert_eq!(right.commit(), Ok(()));
+    let frames = scripted.written();
+    assert_eq!(frames.len(), 1);
+    assert_eq!(frames[0].payload, b"beforeabc");
+}
+
 #[test]
 fn a_write_that_is_dropped_or_of_another_length_sends_nothing() {
     let (mut scripted, key) = sending(Config::server());

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use super::case::Shape;
 use super::layer::{Half, Layer, Outcome};
 use super::text::{Text, Use};
-use crate::connection::{Connection, DataWrite, Role};
-use crate::{ErrorCode, OpenError, StreamError, StreamId};
+use crate::connection::{Connection, DataAppend, DataWrite, Role};
+use crate::{ErrorCode, OpenError, StreamError, StreamId, StreamKey};
 
 impl Layer {
     /// The stream that `pick` means: one of the living, or of the dead from 250 on.
@@ -136,22 +136,22 @@ impl Layer {
             return;
         }
         let octets = half.next_octets(len);
-        let mut write = connection.write_data(key, len).unwrap();
+        let mut room = Room::make(connection, key, len);
         match shape {
             Shape::GivenUp => {
-                fill(&mut write, &vec![0xee; len / 2], Shape::Mixed);
-                drop(write);
+                fill(&mut room, &vec![0xee; len / 2], Shape::Mixed);
+                drop(room);
                 return;
             }
             Shape::Misjudged => {
-                fill(&mut write, &[&octets[..], b"x"].concat(), Shape::Mixed);
+                fill(&mut room, &[&octets[..], b"x"].concat(), Shape::Mixed);
                 let error = StreamError::LengthMismatch { announced: len, written: len + 1 };
-                assert_eq!(write.commit(), Err(error));
+                assert_eq!(room.commit(), Err(error));
                 return;
             }
-            Shape::Plain | Shape::Linked | Shape::Mixed => fill(&mut write, &octets, shape),
+            Shape::Plain | Shape::Linked | Shape::Mixed => fill(&mut room, &octets, shape),
         }
-        write.commit().unwrap();
+        room.commit().unwrap();
         half.sent += len;
         half.bounds.push(half.sent);
     }
@@ -252,9 +252,35 @@ impl Layer {
     }
 }
 
+/// Room for data, made in the short way where that is possible.
+enum Room<'c> {
+    Append(DataAppend<'c>),
+    Write(DataWrite<'c>),
+}
+
+impl<'c> Room<'c> {
+    fn make(connection: &'c mut Connection, key: StreamKey, len: usize) -> Self {
+        let can_append = connection.append_data(key, len).is_some();
+        if can_append {
+            return Self::Append(connection.append_data(key, len).unwrap());
+        }
+        Self::Write(connection.write_data(key, len).unwrap())
+    }
+
+    fn commit(self) -> Result<(), StreamError> {
+        match self {
+            Self::Append(append) => append.commit(),
+            Self::Write(write) => write.commit(),
+        }
+    }
+}
+
 /// Appends `octets` to a write, laid out as `shape` says.
-fn fill(write: &mut DataWrite<'_>, octets: &[u8], shape: Shape) {
-    let (bytes, links) = write.buffers();
+fn fill(room: &mut Room<'_>, octets: &[u8], shape: Shape) {
+    let (bytes, links) = match room {
+        Room::Append(append) => append.buffers(),
+        Room::Write(write) => write.buffers(),
+    };
     let third = octets.len() / 3;
     let (plain, linked) = match shape {
         Shape::Linked => (0, octets.len()),
