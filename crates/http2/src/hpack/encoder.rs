@@ -421,6 +421,20 @@ mod tests {
     }
 
     #[test]
+    fn what_leaves_the_table_leaves_nothing_behind() {
+        let mut encoder = Encoder::new(9);
+        for number in 0..5_000 {
+            let value = number.to_string();
+            for _ in 0..2 {
+                encoder.encode(Field::new(b"x-number", value.as_bytes()), &mut Vec::new());
+            }
+            assert!(encoder.hashes.len() <= MAX_TABLE_SIZE / 32, "{number}");
+        }
+        encoder.set_peer_limit(0);
+        assert!(encoder.hashes.is_empty());
+    }
+
+    #[test]
     fn what_repeats_is_the_field_and_not_its_value() {
         // Whatever the seed, the same value under another name is no repetition.
         for seed in [0, 1, u64::MAX] {

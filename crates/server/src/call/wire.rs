@@ -142,12 +142,14 @@ impl Wire {
         transcode: Option<&dyn Transcode>,
     ) -> Result<bool, Status> {
         let Some(reply) = &self.reply else { return Ok(false) };
-        if self.sent.is_some() || reply.plan().packer().is_some() {
+        let (key, limit) = (reply.key, reply.request.max_send);
+        // Asked before the codec is, which measures the message again if it has to go the other way.
+        let is_plain = transcode.is_none() && self.sent.is_none() && reply.plan().packer().is_none();
+        if !is_plain || !self.connection.can_append(key, PREFIX_LEN) {
             return Ok(false);
         }
-        let limit = reply.request.max_send;
-        let mut target = BatchTarget::new(&mut self.connection, reply.key, limit);
-        let encoded = format::encode::<C, T, _>(message, transcode, &mut target);
+        let mut target = BatchTarget::new(&mut self.connection, key, limit);
+        let encoded = C::encode(message, &mut target);
         target.finish(encoded)
     }
 
