@@ -191,7 +191,7 @@ impl Room<'_> {
     }
 }
 
-impl<'c> MessageTarget<'c> {
+impl MessageTarget<'_> {
     /// Makes room for prefix and message; opens the stream if that is still to be done, which the message is all of
     /// then.
     #[inline]
