@@ -152,7 +152,7 @@ fn nothing_is_appended_where_it_would_have_to_wait() {
     assert!(scripted.connection.append_data(key, 16_384).is_none(), "more than a frame");
     assert!(scripted.connection.append_data(key, 16_383).is_some());
     // What is queued goes first.
-    scripted.write(key, &[7; 65_534]).unwrap();
+    scripted.write(key, &vec![7; 65_534]).unwrap();
     assert!(scripted.connection.append_data(key, 1).is_none());
     scripted.connection.reset(key, ErrorCode::CANCEL);
     assert!(scripted.connection.append_data(key, 1).is_none());
