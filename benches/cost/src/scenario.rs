@@ -117,7 +117,7 @@ impl Scenario {
 
 const UNARY_64: Shape = Shape::Unary { size: 64 };
 
-pub(crate) const SCENARIOS: [Scenario; 39] = [
+pub(crate) const SCENARIOS: [Scenario; 41] = [
     Scenario::server("server/unary-0", Shape::Unary { size: 0 }),
     Scenario::server("server/unary-64", UNARY_64),
     Scenario::server("server/unary-256", Shape::Unary { size: 256 }),
@@ -129,6 +129,7 @@ pub(crate) const SCENARIOS: [Scenario; 39] = [
     Scenario::server("server/metadata-48", UNARY_64).metadata(48),
     Scenario::server("server/deadline", UNARY_64).deadline(),
     Scenario::server("server/error", Shape::Error),
+    Scenario::server("server/unary-200", Shape::Unary { size: 200 }),
     Scenario::server("server/gzip-200", Shape::Unary { size: 200 }).gzip(),
     Scenario::server("server/gzip-16Ki", Shape::Unary { size: 1 << 14 }).gzip(),
     Scenario::server("server/prost", UNARY_64).codec(Codec::Prost),
@@ -150,6 +151,7 @@ pub(crate) const SCENARIOS: [Scenario; 39] = [
     Scenario::client("client/metadata-48", UNARY_64).metadata(48),
     Scenario::client("client/deadline", UNARY_64).deadline(),
     Scenario::client("client/error", Shape::Error),
+    Scenario::client("client/unary-200", Shape::Unary { size: 200 }),
     Scenario::client("client/gzip-200", Shape::Unary { size: 200 }).gzip(),
     Scenario::client("client/prost", UNARY_64).codec(Codec::Prost),
     Scenario::client("client/stream-16x256", Shape::Stream { count: 16, size: 256 }),
