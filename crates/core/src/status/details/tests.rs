@@ -108,7 +108,15 @@ fn a_detail_that_cannot_be_read_is_kept_as_bytes() {
 fn delays_beyond_what_either_side_can_say_are_cut() {
     let through = |delay| RetryInfo::from_value(&RetryInfo::after(delay).to_value()).unwrap().retry_delay;
     assert_eq!(through(Duration::ZERO), Some(Duration::ZERO));
-    assert_eq!(through(Duration::MAX).unwrap().as_secs(), 315_576_000_000);
+    let most = through(Duration::MAX).unwrap();
+    assert_eq!(most.as_secs(), 315_576_000_000);
+    // More than that from a peer, in seconds and by nanoseconds on top of the most seconds.
+    let beyond = [0x0a, 10, 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+    let received = RetryInfo::from_value(&beyond).unwrap();
+    assert_eq!(received.retry_delay, Some(most));
+    assert_eq!(RetryInfo::from_value(&received.to_value()).unwrap(), received);
+    let carried = [0x0a, 13, 0x08, 0x80, 0xbc, 0xae, 0xce, 0x97, 0x09, 0x10, 0xff, 0xff, 0xff, 0xff, 0x07];
+    assert_eq!(RetryInfo::from_value(&carried).unwrap().retry_delay, Some(most));
     // -1 s, and nanoseconds alone below zero.
     let negative = [0x0a, 11, 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
     assert_eq!(RetryInfo::from_value(&negative).unwrap().retry_delay, Some(Duration::ZERO));

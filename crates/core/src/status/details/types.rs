@@ -228,11 +228,13 @@ impl WireDuration {
         Self { seconds, nanos: duration.subsec_nanos() as i32 }
     }
 
+    /// What is below zero is zero, and what is over the most that may be said is that: it is written the same way.
     fn to_std(&self) -> Duration {
         let (Ok(seconds), Ok(nanos)) = (u64::try_from(self.seconds), u64::try_from(self.nanos)) else {
             return Duration::ZERO;
         };
-        Duration::from_secs(seconds).saturating_add(Duration::from_nanos(nanos))
+        let most = Duration::new(MAX_SECONDS as u64, 999_999_999);
+        Duration::from_secs(seconds).saturating_add(Duration::from_nanos(nanos)).min(most)
     }
 }
 
