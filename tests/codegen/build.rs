@@ -2,8 +2,9 @@
 
 use peregrine_build::{Codec, configure};
 
-const PROTOS: [&str; 6] = [
+const PROTOS: [&str; 7] = [
     "proto/comments.proto",
+    "proto/crate_user.proto",
     "proto/hostile.proto",
     "proto/greeter.proto",
     "proto/keywords.proto",

@@ -32,6 +32,7 @@ struct Part {
 /// `descriptor_set` is an encoded `google.protobuf.FileDescriptorSet` with all imports.
 pub(crate) fn generate(descriptor_set: &[u8], options: &Options) -> Result<Output> {
     let input = Input::decode(descriptor_set)?;
+    let options = &with_renamed_paths(options, &input);
     let mut verbatim = Verbatim::default();
     let messages = backend::generate(&input, options, &mut verbatim)?;
     let types = messages.types;
@@ -62,6 +63,15 @@ pub(crate) fn generate(descriptor_set: &[u8], options: &Options) -> Result<Outpu
     );
     let file = GeneratedFile { name: format!("{}.rs", options.name), content };
     Ok(Output { files: vec![file], warnings: messages.warnings, descriptor_set: input.stripped })
+}
+
+/// The options with paths into packages that are called otherwise in the input's renamed files.
+fn with_renamed_paths(options: &Options, input: &Input) -> Options {
+    let mut options = options.clone();
+    for paths in [&mut options.extern_paths, &mut options.type_attributes, &mut options.field_attributes] {
+        paths.iter_mut().for_each(|(path, _)| *path = input.renamed.path(path));
+    }
+    options
 }
 
 /// Adds what `part` is made of to the items that its module has already.

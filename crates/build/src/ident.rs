@@ -15,7 +15,7 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// Keywords that have no raw form.
-const NEVER_RAW: &[&str] = &["Self", "crate", "self", "super"];
+pub(crate) const NEVER_RAW: &[&str] = &["Self", "crate", "self", "super"];
 
 /// `name` as an identifier: `r#name` for a keyword, `name_` for the four keywords that have no raw form.
 ///

@@ -228,6 +228,18 @@ macro_rules! own_messages {
                 let any = Any::pack::<$marker, _>(&<$nested>::default()).unwrap();
                 assert_eq!(any.type_name(), "keywords.type.self.Self.crate.super.gen._._.type");
             }
+
+            // wire-rules G1: so does a package that Rust cannot say.
+            #[test]
+            fn a_message_of_a_renamed_package_keeps_its_name_in_an_any() {
+                use peregrine_tests_codegen::$codec::crate_::self_::v1::{Order, ShopClient, order::Line};
+
+                let any = Any::pack::<$marker, _>(&Order::default()).unwrap();
+                assert_eq!(any.type_name(), "crate.self.v1.Order");
+                let any = Any::pack::<$marker, _>(&Line::default()).unwrap();
+                assert_eq!(any.type_name(), "crate.self.v1.Order.Line");
+                assert_eq!(ShopClient::NAME, "crate.self.v1.Shop");
+            }
         }
     };
 }

@@ -100,7 +100,7 @@ fn adapted(text: &str, runtime: &str, verbatim: &mut Verbatim) -> String {
     out
 }
 
-/// Puts the original proto name into the constants of a message that was renamed.
+/// Puts the original proto names into the constants of a message that was renamed.
 pub(super) fn restore_names(item: &mut syn::Item, input: &Input) {
     match item {
         syn::Item::Mod(module) => {
@@ -122,7 +122,7 @@ fn restore_constant(item: &mut syn::ImplItem, input: &Input) {
         Some(rest) => (TYPE_URL, rest),
         None => ("", value.as_str()),
     };
-    if constant.ident != "FULL_NAME" && constant.ident != "TYPE_URL" {
+    if !["PACKAGE", "FULL_NAME", "TYPE_URL", "PROTO_FQN"].iter().any(|name| constant.ident == name) {
         return;
     }
     if let Some(original) = input.renamed.original(&format!(".{full_name}")) {

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use prost_types::FileDescriptorProto;
 
 use crate::error::{Error, Result};
+use crate::ident::NEVER_RAW;
 
 /// The files with sayable names.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Renamed {
     changed: HashMap<String, String>,
     /// The same, new to old.
     original: HashMap<String, String>,
+    /// Packages and what encloses them (`.pkg`) that changed, old to new.
+    packages: HashMap<String, String>,
 }
 
 impl Renamed {
@@ -46,8 +49,9 @@ impl Renamed {
         for file in &mut files {
             in_prost_types::refer_in_file(file, &changed);
         }
-        let original = changed.iter().map(|(old, new)| (new.clone(), old.clone())).collect();
-        Ok(Self { files, changed, original })
+        let packages = names.packages;
+        let original = changed.iter().chain(&packages).map(|(old, new)| (new.clone(), old.clone())).collect();
+        Ok(Self { files, changed, original, packages })
     }
 
     /// Does the same to the same files in buffa's types, which know more fields of descriptors than prost's.
@@ -64,7 +68,15 @@ impl Renamed {
         self.changed.get(full_name).map_or(full_name, String::as_str)
     }
 
-    /// The full name that a type in [`files`](Self::files) has in the original, if it has another one.
+    /// A path of the configuration (`.pkg`, `.pkg.Name.field`) with the new name of its package.
+    pub(crate) fn path(&self, path: &str) -> String {
+        let rest = |old: &str| path.strip_prefix(old).filter(|rest| rest.is_empty() || rest.starts_with('.'));
+        let fitting = self.packages.iter().filter_map(|(old, new)| Some((old.len(), new, rest(old)?)));
+        let longest = fitting.max_by_key(|(length, ..)| *length);
+        longest.map_or_else(|| path.to_owned(), |(_, new, rest)| format!("{new}{rest}"))
+    }
+
+    /// The full name that a type or package in [`files`](Self::files) has in the original, if it has another one.
     pub(crate) fn original(&self, new: &str) -> Option<&str> {
         self.original.get(new).map(String::as_str)
     }
@@ -77,6 +89,7 @@ impl Renamed {
 
 #[derive(Clone, Copy)]
 enum Kind {
+    Package,
     Type,
     Oneof,
     Value,
@@ -84,11 +97,14 @@ enum Kind {
 }
 
 /// `name`, spelled out if it is underscores only (`Underscore`, `Underscore2` and so on). A type gets a capital letter,
-/// and an underscore if that makes it `Self`.
+/// and an underscore if that makes it `Self`; so does a part of a package that has no raw form.
 fn sayable(name: &str, kind: Kind) -> String {
     if matches!(kind, Kind::Type) && name.starts_with(|first: char| first.is_ascii_alphabetic()) {
         let capitalized = name[..1].to_ascii_uppercase() + &name[1..];
         return if capitalized == "Self" { "Self_".to_owned() } else { capitalized };
+    }
+    if matches!(kind, Kind::Package) && NEVER_RAW.contains(&name) {
+        return format!("{name}_");
     }
     if matches!(kind, Kind::Oneof) && name.eq_ignore_ascii_case("self") {
         // Its enum would be called `Self`.
@@ -99,7 +115,7 @@ fn sayable(name: &str, kind: Kind) -> String {
     }
     let word = match kind {
         Kind::Type => "Underscore",
-        Kind::Oneof | Kind::Value => "underscore",
+        Kind::Package | Kind::Oneof | Kind::Value => "underscore",
         Kind::EnumValue => "UNDERSCORE",
     };
     if name.len() == 1 { word.to_owned() } else { format!("{word}{}", name.len()) }
@@ -116,6 +132,7 @@ fn rename(name: &mut Option<String>, kind: Kind) {
 struct Names {
     changed: HashMap<String, String>,
     old_by_new: HashMap<String, String>,
+    packages: HashMap<String, String>,
     /// The first two that got the same name, and that name, without dots in front.
     clash: Option<(String, String, String)>,
 }
@@ -124,6 +141,19 @@ struct Names {
 type Scopes<'a> = (&'a str, &'a str);
 
 impl Names {
+    /// The new name of a package.
+    fn settle_package(&mut self, package: &str) -> String {
+        let (mut old, mut new) = (String::new(), String::new());
+        for part in package.split('.').filter(|part| !part.is_empty()) {
+            old = super::full_name(&old, part);
+            new = super::full_name(&new, &sayable(part, Kind::Package));
+            if old != new {
+                self.packages.insert(old.clone(), new.clone());
+            }
+        }
+        new.trim_start_matches('.').to_owned()
+    }
+
     /// Gives a type its new name, and returns its full names.
     fn settle(&mut self, name: &mut Option<String>, scopes: Scopes<'_>) -> (String, String) {
         let old = super::full_name(scopes.0, name.as_deref().unwrap_or_default());
@@ -151,7 +181,7 @@ macro_rules! renaming {
 
             pub(super) fn rename_file(file: &mut FileDescriptorProto, names: &mut Names) {
                 let old = file.package.clone().unwrap_or_default();
-                let new = old.split('.').map(|part| sayable(part, Kind::Value)).collect::<Vec<_>>().join(".");
+                let new = names.settle_package(&old);
                 let scopes = (old.as_str(), new.as_str());
                 file.message_type.iter_mut().for_each(|message| rename_message(message, scopes, names));
                 file.enum_type.iter_mut().for_each(|enumeration| rename_enum(enumeration, scopes, names));
@@ -218,6 +248,25 @@ mod tests {
 
     fn message(name: &str) -> DescriptorProto {
         DescriptorProto { name: Some(name.into()), ..DescriptorProto::default() }
+    }
+
+    // wire-rules G1
+    #[test]
+    fn a_part_of_a_package_without_a_raw_form_is_spelled_otherwise() {
+        let file = FileDescriptorProto {
+            package: Some("crate.self.v1.type".into()),
+            message_type: vec![message("Plain")],
+            ..FileDescriptorProto::default()
+        };
+        let renamed = Renamed::new(&mut [file]).unwrap();
+        assert_eq!(renamed.files[0].package(), "crate_.self_.v1.type");
+        assert_eq!(renamed.of(".crate.self.v1.type.Plain"), ".crate_.self_.v1.type.Plain");
+        assert_eq!(renamed.path(".crate"), ".crate_");
+        assert_eq!(renamed.path(".crate.self.v1.type.Plain.self"), ".crate_.self_.v1.type.Plain.self");
+        assert_eq!(renamed.path(".crates.v1"), ".crates.v1");
+        assert_eq!(renamed.path("."), ".");
+        #[cfg(feature = "buffa")]
+        assert_eq!(renamed.original(".crate_.self_"), Some(".crate.self"));
     }
 
     // wire-rules G1
