@@ -69,7 +69,9 @@ pub(crate) fn generate(descriptor_set: &[u8], options: &Options) -> Result<Outpu
 fn with_renamed_paths(options: &Options, input: &Input) -> Options {
     let mut options = options.clone();
     for paths in [&mut options.extern_paths, &mut options.type_attributes, &mut options.field_attributes] {
-        paths.iter_mut().for_each(|(path, _)| *path = input.renamed.path(path));
+        for (path, _) in paths.iter_mut() {
+            *path = input.renamed.path(path);
+        }
     }
     options
 }
