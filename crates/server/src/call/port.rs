@@ -78,9 +78,10 @@ impl Port {
     ) -> Result<(), Status> {
         if let Self::Wire(wire) = self
             && wish.is_none()
-            && wire.append_message::<C, B>(message, transcode)?
+            && let Some(is_behind) = wire.send_plain_message::<C, B>(message, transcode)?
         {
-            batch.has_room = wire.connection.has_output_room() && !batch.is_full(wire);
+            // Where there was room for this one, there is for another as far as the stream goes.
+            batch.has_room = is_behind && wire.connection.has_output_room() && !batch.is_full(wire);
             return Ok(());
         }
         self.send_message::<C, B>(message, transcode, wish)

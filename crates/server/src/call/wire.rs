@@ -130,27 +130,25 @@ impl Wire {
         }
     }
 
-    /// [`send_message`](Self::send_message), in the short way where that is possible: behind the messages of the same
-    /// batch, if none is compressed and nobody wants to know of them. Answers whether it was.
+    /// [`send_message`](Self::send_message), in the short way where that is possible: if nothing is compressed and nobody
+    /// wants to know of the message. Answers whether it joined those of the same batch; `None` if it was not sent.
     ///
     /// # Errors
     /// As [`send_message`](Self::send_message).
     #[inline]
-    pub(super) fn append_message<C: Codec<T>, T>(
+    pub(super) fn send_plain_message<C: Codec<T>, T>(
         &mut self,
         message: &T,
         transcode: Option<&dyn Transcode>,
-    ) -> Result<bool, Status> {
-        let Some(reply) = &self.reply else { return Ok(false) };
-        let (key, limit) = (reply.key, reply.request.max_send);
-        // Asked before the codec is, which measures the message again if it has to go the other way.
-        let is_plain = transcode.is_none() && self.sent.is_none() && reply.plan().packer().is_none();
-        if !is_plain || !self.connection.can_append(key, PREFIX_LEN) {
-            return Ok(false);
+    ) -> Result<Option<bool>, Status> {
+        let Some(reply) = &self.reply else { return Ok(None) };
+        if transcode.is_some() || self.sent.is_some() || reply.plan().packer().is_some() {
+            return Ok(None);
         }
+        let (key, limit) = (reply.key, reply.request.max_send);
         let mut target = BatchTarget::new(&mut self.connection, key, limit);
         let encoded = C::encode(message, &mut target);
-        target.finish(encoded)
+        target.finish(encoded).map(Some)
     }
 
     /// Sends head and message of a reply that has one, and neither metadata nor wishes: what

@@ -21,7 +21,7 @@ use crate::{Stage, code, in_each_mode};
 
 /// Goes by the name of JSON: every message stands there twice.
 #[derive(Debug)]
-struct Doubled;
+pub(crate) struct Doubled;
 
 impl MessageFormat for Doubled {
     fn format(&self) -> Format {

@@ -4,6 +4,7 @@
 //! its subject is threads. Names say the behaviour; comments cite the project's wire rules by number.
 
 mod accepting;
+mod attacked_again;
 mod backlog;
 mod bodies;
 mod broken_frames;
