@@ -51,20 +51,15 @@ fn prepare_aside<C: Codec<A>, A>(
     packing: Option<Packing<'_>>,
     limit: usize,
 ) -> Result<Option<Packed>, EncodeError> {
-    let mut aside = Aside { is_rewritten: format.is_some(), packing, limit, staged: None, is_plain: false };
+    let mut aside = Aside { packing, limit, staged: None };
     let transcode = format.map(|format| &*format.request);
-    let encoded = format::encode::<C, _, _>(message, transcode, &mut aside);
-    let staged = match aside.staged {
-        Some(staged) => staged,
-        None if aside.is_plain => return Ok(None),
-        None => {
-            encoded?;
-            return Err(EncodeError::codec("the codec wrote no message and reported no error"));
-        }
+    format::encode::<C, _, _>(message, transcode, &mut aside)?;
+    let Some(staged) = aside.staged else {
+        return Err(EncodeError::codec("the codec wrote no message and reported no error"));
     };
-    encoded?;
     let packed = match aside.packing {
         Some(packing) => staged.pack(packing),
+        // It is here already: the codec is not asked for it again (wire-rules Z3).
         None => staged.seal(),
     };
     packed.map(Some)
@@ -72,13 +67,10 @@ fn prepare_aside<C: Codec<A>, A>(
 
 /// Where a codec, or a format, writes a message that is not to be written in place.
 struct Aside<'p> {
-    is_rewritten: bool,
     /// `None` as soon as it is known that the message is not compressed.
     packing: Option<Packing<'p>>,
     limit: usize,
     staged: Option<Staged>,
-    /// There is nothing to do after all.
-    is_plain: bool,
 }
 
 impl EncodeTarget for Aside<'_> {
@@ -92,10 +84,6 @@ impl EncodeTarget for Aside<'_> {
             return Err(EncodeError::codec("the codec asked for room twice"));
         }
         self.packing = self.packing.filter(|packing| packing.wants(len));
-        if self.packing.is_none() && !self.is_rewritten {
-            self.is_plain = true;
-            return Err(EncodeError::closed());
-        }
         Ok(self.staged.insert(Staged::new(len)).buffer())
     }
 }

@@ -234,10 +234,12 @@ impl SharedConnection {
         drop(sink);
     }
 
-    /// Ends a call from this side with a status of our own.
+    /// Ends a call whose request broke off with a status of our own. The messages before that leave, long ones too as
+    /// far as the windows are open, ahead of the reset (wire-rules B3).
     pub(crate) fn fail(&self, id: CallId, status: Status) {
         let mut state = self.lock();
         let mut effects = Effects::default();
+        state.engine.poll_output();
         state.end_call(id, End::failed(status, ErrorCode::CANCEL), &mut effects);
         wake_driver(state);
         effects.run();

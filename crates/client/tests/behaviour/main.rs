@@ -1,6 +1,7 @@
 //! What a server sees of the client, and callers of it: every test is a scripted server on an in-memory connection,
 //! in virtual time unless its subject is threads. Names say the behaviour; comments cite rules by number.
 
+mod attacked_again;
 mod bodies;
 mod broken_connections;
 mod broken_streams;
