@@ -3,8 +3,10 @@
 //! In one process and on one thread: the server on one end of a socket pair, bytes made beforehand on the other, one
 //! call after the other. What is counted is the server's, since the other end allocates nothing.
 
+use std::collections::VecDeque;
 use std::io;
 
+use peregrine::compression::{Packer, Packing, Staged};
 use peregrine::{Compression, Encoding, Execution, Server, unfold};
 use peregrine_bench_echo::service;
 use peregrine_http2::Field;
@@ -41,7 +43,7 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(socket: UnixStream, path: &str, accepts: Option<&str>, message: &[u8]) -> Self {
+    fn new(socket: UnixStream, path: &str, says: &[(&str, &str)], message: &[u8]) -> Self {
         let mut encoder = Encoder::new(1);
         let mut block = || {
             let mut out = Vec::new();
@@ -55,16 +57,13 @@ impl Caller {
                 ("user-agent", "cost/1"),
             ];
             encoder.start_block(&mut out);
-            for (name, value) in fields.into_iter().chain(accepts.map(|list| ("grpc-accept-encoding", list)))
-            {
+            for (name, value) in fields.iter().chain(says) {
                 encoder.encode(Field::new(name.as_bytes(), value.as_bytes()), &mut out);
             }
             out
         };
         let (first_block, block) = (block(), block());
-        let mut body = vec![0];
-        body.extend((message.len() as u32).to_be_bytes());
-        body.extend(message);
+        let body = if says.contains(&("grpc-encoding", "gzip")) { packed(message) } else { plain(message) };
         let (out, input) = (Vec::with_capacity(64 << 10), vec![0; 64 << 10]);
         Self { socket, first_block, block, body, out, input, next_id: 1 }
     }
@@ -112,6 +111,26 @@ impl Caller {
     }
 }
 
+/// A message behind its prefix.
+fn plain(message: &[u8]) -> Vec<u8> {
+    let mut body = vec![0];
+    body.extend((message.len() as u32).to_be_bytes());
+    body.extend(message);
+    body
+}
+
+/// The same with gzip.
+fn packed(message: &[u8]) -> Vec<u8> {
+    let packer = Packer::new(&Compression::only(Encoding::Gzip).always(), Encoding::Gzip);
+    let mut staged = Staged::new(message.len());
+    staged.buffer().put_slice(message);
+    let packing = Packing::of(Some(&packer), Some(true)).expect("it was forced");
+    let (mut body, mut links) = (Vec::new(), VecDeque::new());
+    staged.pack(packing).expect("as announced").write_to(&mut body, &mut links);
+    assert_eq!((body[0], links.len()), (1, 0), "it got smaller");
+    body
+}
+
 fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     out.extend_from_slice(&(payload.len() as u32).to_be_bytes()[1..]);
     out.extend_from_slice(&[kind, flags]);
@@ -129,14 +148,14 @@ fn parse(input: &[u8]) -> Option<(u8, u8, u32, usize)> {
 
 /// Allocations a call, and bytes asked for a call, of `COUNTED` calls.
 fn count(path: &str, message: &[u8], mount: fn(Server) -> Server) -> (f64, f64) {
-    count_of(path, message, None, mount)
+    count_of(path, message, &[], mount)
 }
 
-/// The same for a client that accepts these encodings.
+/// The same for a client that says so of encodings in its head.
 fn count_of(
     path: &str,
     message: &[u8],
-    accepts: Option<&str>,
+    says: &[(&str, &str)],
     mount: impl Fn(Server) -> Server,
 ) -> (f64, f64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -151,7 +170,7 @@ fn count_of(
             }
         });
         let serving = tokio::spawn(server.serve_incoming(incoming));
-        let mut caller = Caller::new(ours, path, accepts, message);
+        let mut caller = Caller::new(ours, path, says, message);
         caller.greet().await.expect("the server takes the preface");
         for _ in 0..WARM {
             caller.call().await.expect("the server answers");
@@ -193,13 +212,62 @@ fn a_unary_call_allocates_its_payload_and_nothing_else() {
     // compressed, beyond its payload in the request.
     for (threshold, size) in [(1_024, 200), (2_048, 200), (100, 200)] {
         for accepts in ["identity", "gzip", "deflate,gzip", "identity,gzip", "zstd, gzip ,", "br"] {
-            let (allocations, bytes) = count_of("/bench.Bench/Echo", &echo(size), Some(accepts), |server| {
+            let says = [("grpc-accept-encoding", accepts)];
+            let (allocations, bytes) = count_of("/bench.Bench/Echo", &echo(size), &says, |server| {
                 let server = server.compression(Compression::only(Encoding::Gzip).threshold(threshold));
                 service::mount_buffa(server, false)
             });
             assert!(
                 allocations <= 1.01,
                 "threshold {threshold}, client with {accepts}: {allocations} allocations, {bytes} bytes"
+            );
+        }
+    }
+    negotiated_in_both_directions();
+    streams_of_many_frames();
+}
+
+/// wire-rules N6: each pair of encodings of request and response, for a threshold that is anybody's.
+fn negotiated_in_both_directions() {
+    for threshold in [1_024, 2_048, 0] {
+        for names in ["identity", "gzip"] {
+            for accepts in ["identity", "gzip", "identity,deflate,gzip"] {
+                let says = [("grpc-encoding", names), ("grpc-accept-encoding", accepts)];
+                let (allocations, bytes) = count_of("/bench.Bench/Echo", &echo(200), &says, |server| {
+                    let server = server.compression(Compression::only(Encoding::Gzip).threshold(threshold));
+                    service::mount_buffa(server, false)
+                });
+                // wire-rules Z4: what a message is inflated into, and its being shared, is the request's own.
+                let most = if names == "gzip" { 3.01 } else { 1.01 };
+                assert!(
+                    allocations <= most,
+                    "threshold {threshold}, {names}, client with {accepts}: {allocations} allocations, {bytes} bytes"
+                );
+            }
+        }
+    }
+}
+
+/// wire-rules B1, Z2, Z4: messages of a stream cost nothing of their own, also where frames end between them, whether
+/// they join the ones before or not, or are compressed.
+fn streams_of_many_frames() {
+    // `count` and `size`, in varints of two bytes.
+    let stream = |count: u16, size: u16| {
+        let varint = |value: u16| [value as u8 | 0x80, (value >> 7) as u8];
+        [&[0x08][..], &varint(count), &[0x10], &varint(size)].concat()
+    };
+    // All within the window of a stream, which the caller never opens.
+    for (count, size) in [(1_000, 32), (60, 1_000), (20, 3_000)] {
+        for accepts in ["identity", "gzip"] {
+            let says = [("grpc-accept-encoding", accepts)];
+            let (allocations, bytes) =
+                count_of("/bench.Bench/Stream", &stream(count, size), &says, |server| {
+                    let server = server.compression(Compression::only(Encoding::Gzip));
+                    service::mount_buffa(server, false)
+                });
+            assert!(
+                allocations <= 1.01,
+                "{count} of {size}, client with {accepts}: {allocations} allocations, {bytes} bytes"
             );
         }
     }
