@@ -33,13 +33,16 @@ async fn connected(server: Server) -> (Channel, Arc<Served>) {
         .connector(move || std::future::ready(Ok(reached.connect())))
         .connect()
         .await
-        .unwrap();
+        .expect("the pipe is open");
     (channel, served)
 }
 
 async fn echo(channel: &Channel, text: &'static str) -> Bytes {
     let request = Request::new(Bytes::from_static(text.as_bytes()));
-    unary::<BytesCodec, Bytes, Bytes>(channel, &method(UNARY, false), request).await.unwrap().into_inner()
+    unary::<BytesCodec, Bytes, Bytes>(channel, &method(UNARY, false), request)
+        .await
+        .expect("an echo")
+        .into_inner()
 }
 
 async fn end(channel: Channel, served: Arc<Served>) {
@@ -138,9 +141,12 @@ fn file(
     service: Option<&str>,
 ) -> Vec<u8> {
     let mut file = [field(1, name.as_bytes()), field(2, package.as_bytes())].concat();
-    imports.iter().for_each(|import| file.extend(field(3, import.as_bytes())));
-    message.iter().for_each(|name| file.extend(field(4, &field(1, name.as_bytes()))));
-    service.iter().for_each(|name| file.extend(field(6, &field(1, name.as_bytes()))));
+    for import in imports {
+        file.extend(field(3, import.as_bytes()));
+    }
+    for (number, name) in [(4, message), (6, service)] {
+        file.extend(name.map(|name| field(number, &field(1, name.as_bytes()))).unwrap_or_default());
+    }
     field(1, &file)
 }
 
@@ -158,7 +164,7 @@ fn described() -> &'static ServiceDescriptor {
 
 fn reflecting() -> Server {
     let server = Server::builder().add_service(TestService::default());
-    Reflection::new([described()]).unwrap().mount(server)
+    Reflection::new([described()]).expect("a sound set").mount(server)
 }
 
 const VERSIONS: [&str; 2] = [
@@ -168,7 +174,7 @@ const VERSIONS: [&str; 2] = [
 
 async fn ask(channel: &Channel, path: &str, questions: Vec<Vec<u8>>) -> Streaming<Bytes> {
     let request = Request::new(iter(questions.into_iter().map(Bytes::from).collect::<Vec<_>>()));
-    bidi::<BytesCodec, Bytes, Bytes, _>(channel, &method(path, true), request).await.unwrap()
+    bidi::<BytesCodec, Bytes, Bytes, _>(channel, &method(path, true), request).await.expect("it starts")
 }
 
 async fn answers(channel: &Channel, path: &str, questions: Vec<Vec<u8>>) -> Result<Vec<Bytes>, Status> {
