@@ -100,9 +100,10 @@ fn metadata(entries: usize, kind: Kind, call: usize) -> MetadataMap {
 /// Calls before the count begins: tables and buffers have their size by then.
 const WARM: usize = 200;
 /// Calls that are counted together, and how often. Which blocks the tables of compression and of memory take up first
-/// is a matter of chance, and so is when the last one is in; the best window is what a call costs from then on.
-const WINDOW: usize = 50;
-const WINDOWS: usize = 12;
+/// is a matter of chance, and so is when the last one is in; the best window is what a call costs from then on. It is
+/// short, so that what comes by the clock (a PING that measures the path) is not in every one of them on a slow machine.
+const WINDOW: usize = 16;
+const WINDOWS: usize = 40;
 
 /// Allocations of `WINDOW` calls.
 fn count(entries: usize, kind: Kind) -> usize {
