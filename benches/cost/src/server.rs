@@ -56,7 +56,7 @@ fn server(scenario: &Scenario) -> Server {
     match scenario.codec {
         Codec::Buffa => service::mount_buffa(server, echo_metadata),
         Codec::Prost => service::mount_prost(server, echo_metadata),
-        Codec::Bytes => service::mount_bytes(server),
+        Codec::Bytes => service::mount_bytes(server, false),
     }
 }
 

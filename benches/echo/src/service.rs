@@ -22,8 +22,8 @@ pub fn mount_prost(server: Server, echo_metadata: bool) -> Server {
 }
 
 /// Mounts the service on raw bytes.
-pub fn mount_bytes(server: Server) -> Server {
-    server.add_service(Raw(buffa::BenchServer::new(Echo::new(false))))
+pub fn mount_bytes(server: Server, echo_metadata: bool) -> Server {
+    server.add_service(Raw { others: buffa::BenchServer::new(Echo::new(false)), echo_metadata })
 }
 
 struct Echo {

@@ -3,27 +3,26 @@
 //! Closed-loop load on the product's own client. MODE: unary, stream, collect. Keys, with their defaults: `size=256`
 //! bytes of payload, `count=16` messages a stream, `conns=4`, `conc=128` calls at once in all, `warm=1` and `meas=5`
 //! seconds, or `calls=N` instead of `meas` for so many calls whatever their time (a count of instructions needs that).
-//! Prints one line: `rate=` calls a second, `cpu_us=` of this process a call, `p50_us=`, `p99_us=`, `errs=`.
+//! Prints one line: `rate=` calls a second, `cpu_us=` of this process a call, `p50_us=`, `p99_us=`, `errs=`; with
+//! `pid=N`, also `server_cpu_us=` of that process a call.
 
-mod args;
-mod cpu;
 mod worker;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use peregrine::Channel;
+use peregrine_bench_echo::measure::args::{Args, USAGE};
+use peregrine_bench_echo::measure::phase::{Measured, Phase, Window};
 use tokio::task::JoinSet;
 
-use self::args::{Args, USAGE};
-use self::worker::{Measured, Phase, pb};
+use self::worker::pb;
 
 fn main() -> ExitCode {
     let args = match Args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
-        Err(message) => return complain(&format!("{message}\n{USAGE}"), 2),
+        Err(message) => return complain(&format!("{message}\nusage: bench-client {USAGE}"), 2),
     };
     match run(args) {
         Ok(line) => say(&line),
@@ -52,7 +51,7 @@ fn run(args: Args) -> Result<String> {
             ));
         }
         tokio::time::sleep(args.warm).await;
-        let (begun, cpu) = (Instant::now(), cpu::used());
+        let window = Window::open(args.pid);
         phase.measure();
         let mut measured = Measured::default();
         if args.calls.is_some() {
@@ -63,32 +62,12 @@ fn run(args: Args) -> Result<String> {
             tokio::time::sleep(args.meas).await;
             phase.stop();
         }
-        let (elapsed, cpu) = (begun.elapsed(), cpu::used().saturating_sub(cpu));
+        let spent = window.close();
         while let Some(worker) = workers.join_next().await {
             measured.add(worker?);
         }
-        Ok(report(measured, elapsed, cpu))
+        Ok(measured.report(&spent))
     })
-}
-
-fn report(mut measured: Measured, elapsed: Duration, cpu: Duration) -> String {
-    let calls = measured.latencies.len();
-    let mut percentile = |share: f64| {
-        let index = ((calls as f64 * share) as usize).min(calls.saturating_sub(1));
-        if calls == 0 {
-            return 0.0;
-        }
-        f64::from(*measured.latencies.select_nth_unstable(index).1) / 1e3
-    };
-    let (median, tail) = (percentile(0.5), percentile(0.99));
-    format!(
-        "rate={:.1} cpu_us={:.3} p50_us={:.1} p99_us={:.1} errs={}",
-        calls as f64 / elapsed.as_secs_f64(),
-        cpu.as_secs_f64() * 1e6 / calls.max(1) as f64,
-        median,
-        tail,
-        measured.errors
-    )
 }
 
 #[expect(clippy::print_stdout, reason = "the program's result")]

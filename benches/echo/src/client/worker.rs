@@ -1,70 +1,16 @@
 //! One caller: a call after the other, each checked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
 use peregrine::{Status, iter};
-
-use crate::args::{Args, Mode};
+use peregrine_bench_echo::measure::args::{Args, Mode};
+use peregrine_bench_echo::measure::phase::{Measured, Phase};
 
 pub(crate) mod pb {
     peregrine::include_proto!("buffa");
     pub(crate) use self::bench::*;
-}
-
-/// Where the run is.
-#[derive(Debug)]
-pub(crate) struct Phase {
-    stage: AtomicU8,
-    /// Measured calls that are still to be made.
-    left: AtomicI64,
-}
-
-impl Phase {
-    const WARM: u8 = 0;
-    const MEASURE: u8 = 1;
-    const STOP: u8 = 2;
-
-    /// Warming up. `calls`: how many calls are measured; until [`stop`](Self::stop) if `None`.
-    pub(crate) fn new(calls: Option<u64>) -> Self {
-        let left = calls.and_then(|calls| calls.try_into().ok()).unwrap_or(i64::MAX);
-        Self { stage: AtomicU8::new(Self::WARM), left: AtomicI64::new(left) }
-    }
-
-    pub(crate) fn measure(&self) {
-        self.stage.store(Self::MEASURE, Ordering::Relaxed);
-    }
-
-    pub(crate) fn stop(&self) {
-        self.stage.store(Self::STOP, Ordering::Relaxed);
-    }
-
-    /// Whether the next call is measured; `None` if there is none.
-    fn next_call(&self) -> Option<bool> {
-        match self.stage.load(Ordering::Relaxed) {
-            Self::WARM => Some(false),
-            Self::MEASURE => (self.left.fetch_sub(1, Ordering::Relaxed) > 0).then_some(true),
-            _ => None,
-        }
-    }
-}
-
-/// What calls took while they were measured.
-#[derive(Debug, Default)]
-pub(crate) struct Measured {
-    /// In nanoseconds.
-    pub(crate) latencies: Vec<u32>,
-    /// Calls that failed or brought a wrong reply, in the whole run.
-    pub(crate) errors: u64,
-}
-
-impl Measured {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.latencies.extend(other.latencies);
-        self.errors += other.errors;
-    }
 }
 
 pub(crate) async fn run(client: pb::BenchClient, args: Args, phase: Arc<Phase>) -> Measured {

@@ -47,7 +47,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let server = match args.codec {
         Codec::Buffa => service::mount_buffa(server, args.echo_metadata),
         Codec::Prost => service::mount_prost(server, args.echo_metadata),
-        Codec::Bytes => service::mount_bytes(server),
+        Codec::Bytes => service::mount_bytes(server, args.echo_metadata),
     };
     let address = format!("127.0.0.1:{}", args.port);
     runtime.enable_all().build()?.block_on(async {

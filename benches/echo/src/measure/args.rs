@@ -1,37 +1,54 @@
-//! The program's words: an address, a mode, keys with values.
+//! The words of a program that makes load: an address, a mode, keys with values.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-pub(crate) const USAGE: &str = "usage: bench-client ADDR unary|stream|collect \
-[size=256] [count=16] [conns=4] [conc=128] [warm=1] [meas=5] [calls=N]";
+/// What may stand behind the program's name.
+pub const USAGE: &str = "ADDR unary|stream|collect \
+[size=256] [count=16] [conns=4] [conc=128] [warm=1] [meas=5] [calls=N] [pid=N]";
 
 /// What to call, and how often.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Args {
-    pub(crate) address: SocketAddr,
-    pub(crate) mode: Mode,
-    pub(crate) size: usize,
-    pub(crate) count: usize,
-    pub(crate) conns: usize,
-    pub(crate) conc: usize,
-    pub(crate) warm: Duration,
-    pub(crate) meas: Duration,
+pub struct Args {
+    /// The server's.
+    pub address: SocketAddr,
+    /// The method.
+    pub mode: Mode,
+    /// Bytes of a message's payload.
+    pub size: usize,
+    /// Messages of a stream.
+    pub count: usize,
+    /// Connections.
+    pub conns: usize,
+    /// Calls at once, over all connections.
+    pub conc: usize,
+    /// How long calls are made before they are measured.
+    pub warm: Duration,
+    /// How long they are measured.
+    pub meas: Duration,
     /// Measured calls in all; `meas` does not count then.
-    pub(crate) calls: Option<u64>,
+    pub calls: Option<u64>,
+    /// The server's process, if its processor time is wanted too.
+    pub pid: Option<u32>,
 }
 
 /// Which of the bench service's methods is called.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Mode {
+pub enum Mode {
+    /// Echo.
     Unary,
+    /// Stream.
     Stream,
+    /// Collect.
     Collect,
 }
 
 impl Args {
     /// Reads the arguments behind the program's name.
-    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// What is wrong with them, as a sentence.
+    pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let address = words.next().ok_or("the address is missing")?;
         let address =
             address.parse().map_err(|_| format!("{address} is no address such as 127.0.0.1:50051"))?;
@@ -52,6 +69,7 @@ impl Args {
             warm: second,
             meas: 5 * second,
             calls: None,
+            pid: None,
         };
         for word in words {
             let (key, value) = word.split_once('=').ok_or_else(|| format!("{word} is no key=value"))?;
@@ -64,6 +82,7 @@ impl Args {
                 "warm" => args.warm = seconds(value).ok_or_else(|| format!("warm cannot be {value}"))?,
                 "meas" => args.meas = seconds(value).ok_or_else(|| format!("meas cannot be {value}"))?,
                 "calls" => args.calls = Some(value.parse().map_err(bad)?),
+                "pid" => args.pid = Some(value.parse().map_err(bad)?),
                 _ => return Err(format!("unknown key {key}")),
             }
         }
@@ -89,11 +108,11 @@ mod tests {
     #[test]
     fn keys_change_the_defaults() {
         let args =
-            parse("127.0.0.1:1 stream size=64 count=3 conns=1 conc=2 warm=0.5 meas=2 calls=9").unwrap();
+            parse("127.0.0.1:1 stream size=64 count=3 conns=1 conc=2 warm=0.5 meas=2 calls=9 pid=5").unwrap();
         assert_eq!(args.mode, Mode::Stream);
         assert_eq!((args.size, args.count, args.conns, args.conc), (64, 3, 1, 2));
         assert_eq!((args.warm, args.meas), (Duration::from_millis(500), Duration::from_secs(2)));
-        assert_eq!(args.calls, Some(9));
+        assert_eq!((args.calls, args.pid), (Some(9), Some(5)));
     }
 
     #[test]
