@@ -2,6 +2,8 @@
 
 use anyhow::{Context as _, bail};
 
+use crate::compare::Wanted;
+
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
@@ -22,8 +24,8 @@ pub(crate) enum Command {
     /// Count what a call costs in the scenarios whose name contains one of the filters, or in all; make the figures the
     /// ceilings.
     Cost { filters: Vec<String>, write: bool },
-    /// Measure what compression saves and costs, beside tonic.
-    CompareCompression,
+    /// Measure beside other stacks.
+    Compare(Wanted),
     /// Measure which lines of the engine its tests run.
     Coverage,
     /// Change the engine in small ways and see whether its tests notice.
@@ -52,6 +54,9 @@ cargo xtask rules                   how the rules of gRPC are kept; writes docs/
 cargo xtask big-protos [FILTER..]   generate code from the protos of Envoy and of Google's APIs, and compile part of it
 cargo xtask cost [FILTER..] [--write]  count what a call costs (instructions, allocations, socket calls) and compare it
                                     with benches/cost/cost.toml; --write makes the figures its ceilings
+cargo xtask compare [STACK..] [SCENARIO..] [--rounds N] [--seconds N] [--write]  measure servers and clients beside
+                                    other stacks' in turn (default 3 rounds, windows of 3 s); wants a quiet machine;
+                                    --write puts the tables into docs/performance.md
 cargo xtask compare compression     what gzip saves and costs on 64 KiB of protobuf data, beside tonic
 cargo xtask coverage                measure which lines of the engine its tests run
 cargo xtask mutants                 change the engine in small ways and see whether its tests notice (hours)
@@ -63,13 +68,14 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
     let mut words = Vec::new();
     let mut full = false;
     let mut write = false;
-    let mut minutes = None;
+    let mut numbers = Numbers::default();
     while let Some(arg) = args.next() {
         match arg.as_str() {
-            "--minutes" => {
+            "--minutes" | "--rounds" | "--seconds" => {
                 let number = args.next().and_then(|number| number.parse::<u64>().ok());
-                let minutes_given = number.filter(|&number| number > 0);
-                minutes = Some(minutes_given.context("`--minutes` needs a whole number, at least 1")?);
+                let number = number.filter(|&number| number > 0);
+                let number = number.with_context(|| format!("`{arg}` needs a whole number, at least 1"))?;
+                *numbers.of(&arg) = Some(number);
             }
             "--full" => full = true,
             "--write" => write = true,
@@ -87,15 +93,18 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
     if full && !["test", "conformance"].contains(&command.as_str()) {
         bail!("`--full` belongs to `cargo xtask test` and `cargo xtask conformance`");
     }
-    if minutes.is_some() && command != "fuzz" {
+    if numbers.minutes.is_some() && command != "fuzz" {
         bail!("`--minutes` belongs to `cargo xtask fuzz`");
     }
-    if write && command != "cost" {
-        bail!("`--write` belongs to `cargo xtask cost`");
+    if (numbers.rounds.is_some() || numbers.seconds.is_some()) && command != "compare" {
+        bail!("`--rounds` and `--seconds` belong to `cargo xtask compare`");
+    }
+    if write && !["cost", "compare"].contains(&command.as_str()) {
+        bail!("`--write` belongs to `cargo xtask cost` and `cargo xtask compare`");
     }
     match command.as_str() {
         "cost" => Ok(Command::Cost { filters: words, write }),
-        "fuzz" => Ok(Command::Fuzz { targets: words, minutes: minutes.unwrap_or(FUZZ_MINUTES) }),
+        "fuzz" => Ok(Command::Fuzz { targets: words, minutes: numbers.minutes.unwrap_or(FUZZ_MINUTES) }),
         "check" => Ok(Command::Check { names: words }),
         "test" => Ok(Command::Test { filters: words, full }),
         "big-protos" => Ok(Command::BigProtos { filters: words }),
@@ -104,8 +113,12 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
             Some(other) => bail!("`conformance` has the sides `server` and `client`, and no `{other}`"),
             None => Ok(Command::Conformance { sides: words, full }),
         },
-        "compare" if words == ["compression"] => Ok(Command::CompareCompression),
-        "compare" => bail!("`cargo xtask compare compression` is the one comparison there is"),
+        "compare" => Ok(Command::Compare(Wanted {
+            words,
+            rounds: numbers.rounds.unwrap_or(ROUNDS),
+            seconds: numbers.seconds.unwrap_or(WINDOW_SECONDS),
+            write,
+        })),
         "citations" if words.is_empty() => Ok(Command::Citations),
         "rules" if words.is_empty() => Ok(Command::Rules),
         "coverage" if words.is_empty() => Ok(Command::Coverage),
@@ -115,6 +128,28 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Co
         other => bail!("unknown command `{other}`; `cargo xtask help` lists the commands"),
     }
 }
+
+/// Flags with a number behind them.
+#[derive(Default)]
+struct Numbers {
+    minutes: Option<u64>,
+    rounds: Option<u64>,
+    seconds: Option<u64>,
+}
+
+impl Numbers {
+    fn of(&mut self, flag: &str) -> &mut Option<u64> {
+        match flag {
+            "--minutes" => &mut self.minutes,
+            "--rounds" => &mut self.rounds,
+            _ => &mut self.seconds,
+        }
+    }
+}
+
+/// How long a comparison takes if nobody says otherwise.
+const ROUNDS: u64 = 3;
+const WINDOW_SECONDS: u64 = 3;
 
 /// How long a fuzz target runs if nobody says otherwise.
 const FUZZ_MINUTES: u64 = 10;
@@ -151,9 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn compare_says_what_there_is_to_compare() {
-        assert_eq!(parse_line("compare compression").unwrap(), Command::CompareCompression);
-        assert!(parse_line("compare").unwrap_err().to_string().contains("compare compression"));
+    fn compare_takes_words_and_lengths() {
+        let Command::Compare(wanted) = parse_line("compare tonic U256 --rounds 2 --write").unwrap() else {
+            panic!("another command");
+        };
+        assert_eq!(wanted.words, ["tonic", "U256"]);
+        assert_eq!((wanted.rounds, wanted.seconds, wanted.write), (2, WINDOW_SECONDS, true));
+        assert!(parse_line("cost --rounds 2").unwrap_err().to_string().contains("xtask compare"));
     }
 
     #[test]

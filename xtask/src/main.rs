@@ -50,7 +50,7 @@ fn run() -> anyhow::Result<bool> {
         Command::Interop { filters } => suite::interop::matrix::run(&workspace, &filters),
         Command::BigProtos { filters } => big_protos::run(&workspace, &filters),
         Command::Cost { filters, write } => cost::run(&workspace, &filters, write),
-        Command::CompareCompression => compare::compression(&workspace),
+        Command::Compare(wanted) => compare::run(&workspace, &wanted),
         Command::Coverage => coverage::run(&workspace),
         Command::Mutants => mutants::run(&workspace),
         Command::Fuzz { targets, minutes } => fuzz::run(&workspace, &targets, minutes),

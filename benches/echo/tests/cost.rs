@@ -202,7 +202,8 @@ fn a_unary_call_allocates_its_payload_and_nothing_else() {
     let (allocations, bytes) =
         count("/bench.Bench/Echo", &echo(64), |server| service::mount_buffa(server, false));
     assert!(allocations <= 1.01 && bytes <= 80.0, "{allocations} allocations and {bytes} bytes a call");
-    let (allocations, bytes) = count("/bench.Bench/Echo", &echo(64), |server| service::mount_bytes(server, false));
+    let (allocations, bytes) =
+        count("/bench.Bench/Echo", &echo(64), |server| service::mount_bytes(server, false));
     assert!(allocations <= 2.01, "raw bytes: {allocations} allocations and {bytes} bytes a call");
     // Sixteen messages of 64 bytes: the request's payload-free message, and nothing for what is streamed.
     let (allocations, bytes) =

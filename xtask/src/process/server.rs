@@ -65,6 +65,11 @@ impl Server {
         self.port
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.group.child.id()
+    }
+
     /// Whether it still runs; a server that a client could bring down is a failure of its own.
     pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.group.child.try_wait(), Ok(None))

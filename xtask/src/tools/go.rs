@@ -20,6 +20,11 @@ const H2SPEC_MODULE: &str = "tests/http2/h2spec";
 const CONNECTCONFORMANCE: &str = "connectrpc.com/conformance v1.0.5";
 const CONNECTCONFORMANCE_MODULE: &str = "tests/conformance/suite";
 
+/// As [`H2SPEC`]: what the bench server on grpc-go is built from.
+const BENCH: &str = "google.golang.org/grpc v1.85.0, google.golang.org/grpc/cmd/protoc-gen-go-grpc v1.6.2";
+const BENCH_MODULE: &str = "peers/grpc-go-bench";
+const BENCH_PROTO: &str = "benches/echo/proto";
+
 /// grpc-go's programs.
 #[derive(Debug)]
 pub(crate) struct Interop {
@@ -70,6 +75,44 @@ pub(crate) fn connectconformance(workspace: &Workspace) -> anyhow::Result<PathBu
     Ok(install.folder.join("connectconformance"))
 }
 
+/// The bench service on grpc-go. Its messages are generated where it is built.
+pub(crate) fn bench_server(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let source = workspace.root().join(BENCH_MODULE).join("main.go");
+    let version = format!("{BENCH}\n{}", std::fs::read_to_string(source)?);
+    let install = Install::new(workspace, "grpc-go-bench", &version);
+    let folder = &install.folder;
+    install.ensure(|| {
+        require("go", "version", "install Go 1.26 or newer (for grpc-go's bench server)")?;
+        require("protoc", "--version", "install protoc (for grpc-go's bench server)")?;
+        for file in ["main.go", "go.mod", "go.sum"] {
+            std::fs::copy(workspace.root().join(BENCH_MODULE).join(file), folder.join(file))?;
+        }
+        let go =
+            |words: &[&str]| step(Command::new("go").args(words).current_dir(folder).env("GOBIN", folder));
+        go(&["install", "tool"])?;
+        let mut protoc = Command::new("protoc");
+        protoc.arg("--proto_path").arg(workspace.root().join(BENCH_PROTO)).arg("bench.proto");
+        for plugin in ["go", "go-grpc"] {
+            let program = folder.join(format!("protoc-gen-{plugin}"));
+            protoc.arg(format!("--plugin=protoc-gen-{plugin}={}", program.display()));
+            protoc.arg(format!("--{plugin}_out=.")).arg(format!("--{plugin}_opt=module=bench"));
+            protoc.arg(format!("--{plugin}_opt=Mbench.proto=bench/pb"));
+        }
+        step(protoc.current_dir(folder))?;
+        go(&["build", "-o", "grpc-go-server", "."])
+    })?;
+    Ok(folder.join("grpc-go-server"))
+}
+
+/// What [`bench_server`] is built from.
+pub(crate) fn bench_version() -> anyhow::Result<String> {
+    let go = Command::new("go").arg("version").output()?;
+    let go = String::from_utf8_lossy(&go.stdout).replace("go version ", "");
+    let grpc = BENCH.split([' ', ',']).nth(1).unwrap_or_default();
+    let go = go.split(' ').next().unwrap_or_default();
+    Ok(format!("{grpc} ({go})"))
+}
+
 /// `go install PACKAGE@VERSION` takes the dependencies that the package's own module pins.
 fn go_install(folder: &Path, packages: &[&str]) -> anyhow::Result<()> {
     require("go", "version", "install Go 1.25 or newer (for grpcurl and grpc-go's interop programs)")?;
@@ -83,7 +126,9 @@ mod tests {
 
     #[test]
     fn stamps_name_what_the_module_files_pin() {
-        for (folder, stamp) in [(H2SPEC_MODULE, H2SPEC), (CONNECTCONFORMANCE_MODULE, CONNECTCONFORMANCE)] {
+        let stamps =
+            [(H2SPEC_MODULE, H2SPEC), (CONNECTCONFORMANCE_MODULE, CONNECTCONFORMANCE), (BENCH_MODULE, BENCH)];
+        for (folder, stamp) in stamps {
             let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder).join("go.mod");
             let text = std::fs::read_to_string(module).unwrap();
             for version in stamp.split(", ") {
