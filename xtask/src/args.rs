@@ -57,6 +57,7 @@ cargo xtask cost [FILTER..] [--write]  count what a call costs (instructions, al
 cargo xtask compare [STACK..] [SCENARIO..] [--rounds N] [--seconds N] [--write]  measure servers and clients beside
                                     other stacks' in turn (default 3 rounds, windows of 3 s); wants a quiet machine;
                                     --write puts the tables into docs/performance.md
+cargo xtask compare memory [STACK..]  what servers hold for idle connections and open calls
 cargo xtask compare compression     what gzip saves and costs on 64 KiB of protobuf data, beside tonic
 cargo xtask coverage                measure which lines of the engine its tests run
 cargo xtask mutants                 change the engine in small ways and see whether its tests notice (hours)

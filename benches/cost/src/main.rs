@@ -1,4 +1,4 @@
-//! `call-cost list` and `call-cost SCENARIO CALLS`
+//! `call-cost list`, `call-cost SCENARIO CALLS` and `call-cost memory ..` (see [`memory`])
 //!
 //! Makes `CALLS` calls of a scenario in one process and on one thread: the side that is measured at one end of a
 //! socket pair, bytes made beforehand at the other. Prints what the measured side used from its first call to its last
@@ -11,6 +11,7 @@ mod answerer;
 mod client;
 mod counted_io;
 mod frames;
+mod memory;
 mod other_end;
 mod scenario;
 mod server;
@@ -67,9 +68,13 @@ fn main() -> ExitCode {
 
 fn run() -> anyhow::Result<String> {
     let mut words = std::env::args().skip(1);
-    let name = words.next().context("usage: call-cost list | SCENARIO CALLS")?;
+    let name = words.next().context("usage: call-cost list | SCENARIO CALLS | memory ..")?;
     if name == "list" {
         return Ok(SCENARIOS.iter().map(Scenario::line).collect::<Vec<_>>().join("\n"));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if name == "memory" {
+        return runtime.block_on(memory::run(words));
     }
     let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name);
     let Some(scenario) = scenario else {
@@ -77,7 +82,6 @@ fn run() -> anyhow::Result<String> {
     };
     let calls: usize = words.next().context("how many calls?")?.parse().context("CALLS is a number")?;
     let rounds = calls.div_ceil(scenario.burst);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let used = match scenario.side {
         Side::Server => runtime.block_on(server::run(scenario, rounds))?,
         Side::Client => runtime.block_on(client::run(scenario, rounds))?,

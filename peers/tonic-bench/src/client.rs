@@ -67,6 +67,7 @@ async fn work(mut client: BenchClient<Channel>, args: Args, phase: Arc<Phase>) -
             Mode::Unary => unary(&mut client, &payload).await,
             Mode::Stream => stream(&mut client, &args).await,
             Mode::Collect => collect(&mut client, &args, &payload).await,
+            Mode::Idle | Mode::Open => Err(Status::unimplemented("bench-load has these modes")),
         };
         if !matches!(right, Ok(true)) {
             measured.errors += 1;

@@ -31,7 +31,9 @@ impl Facts {
             processor,
             processors: std::thread::available_parallelism()?.get(),
             kernel: text("/proc/sys/kernel/osrelease")?.trim().to_owned(),
-            rustc: step(workspace.cargo(&["--version"]).current_dir(workspace.root()))?.trim().to_owned(),
+            rustc: step(Command::new("rustc").arg("--version").current_dir(workspace.root()))?
+                .trim()
+                .to_owned(),
             date: step(Command::new("date").arg("+%Y-%m-%d"))?.trim().to_owned(),
             load: text("/proc/loadavg")?.split(' ').next().unwrap_or_default().parse()?,
         })

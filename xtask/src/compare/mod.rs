@@ -7,6 +7,7 @@
 
 mod compression;
 mod facts;
+mod memory;
 mod page;
 mod plot;
 mod rotation;
@@ -43,6 +44,9 @@ pub(crate) fn run(workspace: &Workspace, wanted: &Wanted) -> anyhow::Result<bool
     if wanted.words == ["compression"] {
         return compression::run(workspace);
     }
+    if wanted.words.first().is_some_and(|word| word == "memory") {
+        return memory::run(workspace, wanted);
+    }
     let (stacks, scenarios) = sort(&wanted.words)?;
     let facts = facts::Facts::read(workspace)?;
     say(&facts.to_string());
@@ -66,7 +70,7 @@ fn sort(words: &[String]) -> anyhow::Result<(Vec<Stack>, Vec<&'static Scenario>)
             scenarios.push(scenario);
         } else {
             bail!(
-                "there is no `{word}` to compare; stacks: {}; scenarios: {}; or `compression` alone",
+                "there is no `{word}` to compare; stacks: {}; scenarios: {}; or `compression` alone, or `memory` with stacks",
                 Stack::ALL.map(Stack::name).join(" "),
                 Scenario::ALL.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(" ")
             );

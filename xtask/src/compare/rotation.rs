@@ -244,7 +244,7 @@ fn address(server: &Server) -> String {
 }
 
 /// The same command on one processor. `taskset` becomes the program, so that the process id is the program's.
-fn pinned(processor: u32, command: &Command) -> Command {
+pub(super) fn pinned(processor: u32, command: &Command) -> Command {
     let mut pinned = Command::new("taskset");
     pinned.args(["-c", &processor.to_string()]).arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {

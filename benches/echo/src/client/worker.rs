@@ -23,6 +23,7 @@ pub(crate) async fn run(client: pb::BenchClient, args: Args, phase: Arc<Phase>) 
             Mode::Unary => unary(&client, &payload).await,
             Mode::Stream => stream(&client, &args).await,
             Mode::Collect => collect(&client, &args, &payload).await,
+            Mode::Idle | Mode::Open => Err(Status::unimplemented("bench-load has these modes")),
         };
         if !matches!(right, Ok(true)) {
             measured.errors += 1;

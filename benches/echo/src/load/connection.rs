@@ -14,7 +14,7 @@ use super::frames::{
     WINDOW_UPDATE,
 };
 use super::parser::{Head, Parser, Piece};
-use super::plan::Plan;
+use super::plan::{Plan, Then};
 
 /// A connection and its calls. A call that ends begins the next one.
 #[derive(Debug)]
@@ -104,8 +104,9 @@ impl Connection {
                 Err(error) => return Err(error).context("cannot read"),
             }
         }
-        self.push_blocked(plan);
-        self.flush()
+        // Large requests go out piece by piece, so that what was made is written while the caches still have it.
+        while self.flush()? && self.push_blocked(plan) {}
+        Ok(())
     }
 
     fn handle_input(&mut self, mut input: &[u8], plan: &Plan, tally: &mut Tally, now: u64) -> Result<()> {
@@ -137,6 +138,9 @@ impl Connection {
                 let expected = plan.reply.get(call.received..call.received + bytes.len());
                 call.is_wrong |= expected != Some(bytes);
                 call.received += bytes.len();
+                if plan.then == Then::StayOpen && call.received == plan.reply.len() {
+                    tally.done += 1;
+                }
             }
             None => tally.errors += 1,
         }
@@ -203,7 +207,7 @@ impl Connection {
             tally.errors += 1;
             return;
         };
-        if call.is_wrong || call.received != plan.reply.len() {
+        if call.is_wrong || call.received != plan.reply.len() || plan.then == Then::StayOpen {
             tally.errors += 1;
         }
         let begun = call.begun;
@@ -211,7 +215,10 @@ impl Connection {
         if tally.is_measured {
             tally.latencies.push((now - begun).min(u64::from(u32::MAX)) as u32);
         }
-        self.begin(plan, now);
+        tally.done += 1;
+        if plan.then == Then::Again {
+            self.begin(plan, now);
+        }
     }
 
     fn begin(&mut self, plan: &Plan, now: u64) {
@@ -243,6 +250,9 @@ impl Connection {
         }
         loop {
             let left = &plan.request[call.sent..];
+            if self.output.len() > OUTPUT && plan.request.len() > FRAME {
+                return false;
+            }
             let wanted = left.len().min(FRAME);
             let open = self.window.min(call.window).max(0) as usize;
             // A small request goes out in one frame or not at all: there are servers that take no other.
@@ -250,7 +260,8 @@ impl Connection {
                 return false;
             }
             let (now, rest) = left.split_at(wanted.min(open));
-            let flags = if rest.is_empty() { END_STREAM } else { 0 };
+            let is_end = rest.is_empty() && plan.then != Then::StayOpen;
+            let flags = if is_end { END_STREAM } else { 0 };
             frames::frame(DATA, flags, stream, now, &mut self.output);
             call.sent += now.len();
             call.window -= now.len() as i64;
@@ -261,26 +272,27 @@ impl Connection {
         }
     }
 
-    fn push_blocked(&mut self, plan: &Plan) {
-        if self.blocked.is_empty() || self.window <= 0 {
-            return;
+    /// Whether there is more to write now.
+    fn push_blocked(&mut self, plan: &Plan) -> bool {
+        if !self.blocked.is_empty() && self.window > 0 {
+            let blocked = std::mem::take(&mut self.blocked);
+            self.blocked = blocked.into_iter().filter(|&stream| !self.push(stream, plan)).collect();
         }
-        let blocked = std::mem::take(&mut self.blocked);
-        self.blocked = blocked.into_iter().filter(|&stream| !self.push(stream, plan)).collect();
+        !self.output.is_empty()
     }
 
-    fn flush(&mut self) -> Result<()> {
+    /// Whether all was written. If not, the socket's next event goes on here.
+    fn flush(&mut self) -> Result<bool> {
         while self.written < self.output.len() {
             match self.socket.write(&self.output[self.written..]) {
                 Ok(taken) => self.written += taken,
-                // The socket's next event goes on here.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error).context("cannot write"),
             }
         }
         self.output.clear();
         self.written = 0;
-        Ok(())
+        Ok(true)
     }
 
     fn place(&self, stream: u32) -> usize {
@@ -295,5 +307,7 @@ impl Connection {
 
 /// Bytes of a DATA frame at most (RFC 9113 6.5.2).
 const FRAME: usize = 16_384;
+/// Bytes that wait to be written before large requests pause.
+const OUTPUT: usize = 128 << 10;
 /// How far the streams of calls that run may lie apart before ids are left out.
 const PLACES_A_CALL: usize = 16;

@@ -5,6 +5,10 @@
 //!
 //! Every byte of every reply is compared with what it has to be, and a reply has to end with its stream. What the
 //! trailers say is not read, so a server is first asked by a whole client whether it really answers.
+//!
+//! Two modes measure memory: `idle` makes one call on each of `conns` connections, `open` leaves `conc` calls open after
+//! one message each. Once all were answered the program waits `meas` seconds and prints how much larger the process
+//! `pid=N` has become: `units=`, `bytes=` for each, `errs=`.
 
 mod connection;
 mod frames;
@@ -14,10 +18,11 @@ mod plan;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
 use mio::{Events, Poll};
-use peregrine_bench_echo::measure::args::{Args, USAGE};
+use peregrine_bench_echo::measure::args::{Args, Mode, USAGE};
 use peregrine_bench_echo::measure::phase::{Measured, Window};
+use peregrine_bench_echo::measure::resident;
 
 use self::connection::Connection;
 use self::plan::Plan;
@@ -34,6 +39,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<String> {
+    ensure!(args.calls.is_none(), "calls= is bench-client's");
+    if matches!(args.mode, Mode::Idle | Mode::Open) {
+        return hold(args);
+    }
     let mut load = Load::connect(args)?;
     load.turn(args.warm)?;
     load.tally = Tally { errors: load.tally.errors, is_measured: true, ..Tally::default() };
@@ -42,6 +51,25 @@ fn run(args: &Args) -> Result<String> {
     let spent = window.close();
     let measured = Measured { latencies: load.tally.latencies, errors: load.tally.errors };
     Ok(measured.report(&spent))
+}
+
+/// Opens connections or calls, and sees what the server holds for them.
+fn hold(args: &Args) -> Result<String> {
+    let server = args.pid.context("pid= is missing: whose memory?")?;
+    let (units, calls) = match args.mode {
+        Mode::Idle => (args.conns, args.conns),
+        _ => (args.conc, args.conc),
+    };
+    let before = resident::of(server);
+    let mut load = Load::connect(&Args { conc: calls, ..args.clone() })?;
+    let end = Instant::now() + PATIENCE;
+    while load.tally.done < units as u64 {
+        ensure!(Instant::now() < end, "{} of {units} were answered", load.tally.done);
+        load.turn(Duration::from_millis(100))?;
+    }
+    load.turn(args.meas)?;
+    let grown = resident::of(server).saturating_sub(before);
+    Ok(format!("units={units} bytes={:.0} errs={}", grown as f64 / units as f64, load.tally.errors))
 }
 
 /// All connections and what they share.
@@ -61,6 +89,8 @@ pub(crate) struct Tally {
     /// Of calls that ended while they were measured, in nanoseconds.
     pub(crate) latencies: Vec<u32>,
     pub(crate) errors: u64,
+    /// Calls that were answered.
+    pub(crate) done: u64,
     pub(crate) is_measured: bool,
 }
 
@@ -117,3 +147,5 @@ fn complain(message: &str, code: u8) -> ExitCode {
 /// Bytes read at once: as much as a socket's buffer holds.
 const INPUT: usize = 256 << 10;
 const EVENTS: usize = 256;
+/// How long a server may take to open what it is to hold.
+const PATIENCE: Duration = Duration::from_mins(1);

@@ -1,5 +1,7 @@
 //! What every call sends, and what has to come back: bytes that are made once.
 
+use std::sync::Arc;
+
 use peregrine_bench_echo::measure::args::{Args, Mode};
 
 /// One kind of call.
@@ -7,9 +9,22 @@ use peregrine_bench_echo::measure::args::{Args, Mode};
 pub(crate) struct Plan {
     pub(crate) path: &'static str,
     /// The request's messages, prefixes included: the content of its DATA frames.
-    pub(crate) request: Vec<u8>,
-    /// The reply's.
-    pub(crate) reply: Vec<u8>,
+    pub(crate) request: Arc<[u8]>,
+    /// The reply's; the same memory if it is the same, so that large ones do not push each other out of the caches.
+    pub(crate) reply: Arc<[u8]>,
+    /// What follows on a call.
+    pub(crate) then: Then,
+}
+
+/// What follows once a call was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// The next one.
+    Again,
+    /// Nothing: its connection rests.
+    Rest,
+    /// Not even its end: it stays open.
+    StayOpen,
 }
 
 impl Plan {
@@ -18,18 +33,26 @@ impl Plan {
         let numbered = || (1..=count).flat_map(|id| message(&echo(size, id))).collect();
         match args.mode {
             Mode::Unary => {
-                let both = message(&echo(size, 7));
-                Self { path: "/bench.Bench/Echo", request: both.clone(), reply: both }
+                let both: Arc<[u8]> = message(&echo(size, 7)).into();
+                Self { path: "/bench.Bench/Echo", request: both.clone(), reply: both, then: Then::Again }
+            }
+            Mode::Idle => Self { then: Then::Rest, ..Self::new(&Args { mode: Mode::Unary, ..args.clone() }) },
+            Mode::Open => {
+                let both: Arc<[u8]> = message(&echo(size, 7)).into();
+                let (request, reply) = (both.clone(), both);
+                Self { path: "/bench.Bench/Bidi", request, reply, then: Then::StayOpen }
             }
             Mode::Stream => Self {
                 path: "/bench.Bench/Stream",
-                request: message(&two_numbers(count, size as u64)),
+                request: message(&two_numbers(count, size as u64)).into(),
                 reply: numbered(),
+                then: Then::Again,
             },
             Mode::Collect => Self {
                 path: "/bench.Bench/Collect",
                 request: numbered(),
-                reply: message(&two_numbers(count, count * size as u64)),
+                reply: message(&two_numbers(count, count * size as u64)).into(),
+                then: Then::Again,
             },
         }
     }
@@ -87,23 +110,23 @@ mod tests {
     #[test]
     fn a_call_that_is_echoed_comes_back_as_it_went() {
         let plan = plan("127.0.0.1:1 unary size=3");
-        assert_eq!(plan.request, [0, 0, 0, 0, 7, 0x0a, 3, 0x5a, 0x5a, 0x5a, 0x10, 7]);
+        assert_eq!(*plan.request, [0, 0, 0, 0, 7, 0x0a, 3, 0x5a, 0x5a, 0x5a, 0x10, 7]);
         assert_eq!(plan.reply, plan.request);
     }
 
     #[test]
     fn a_stream_is_asked_for_by_its_count_and_size() {
         let plan = plan("127.0.0.1:1 stream size=200 count=2");
-        assert_eq!(plan.request, [0, 0, 0, 0, 5, 0x08, 2, 0x10, 0xc8, 1]);
+        assert_eq!(*plan.request, [0, 0, 0, 0, 5, 0x08, 2, 0x10, 0xc8, 1]);
         assert_eq!(plan.reply.len(), 2 * (5 + 3 + 200 + 2));
     }
 
     #[test]
     fn a_collected_stream_is_summed_up() {
         let plan = plan("127.0.0.1:1 collect size=1 count=2");
-        assert_eq!(plan.reply, [0, 0, 0, 0, 4, 0x08, 2, 0x10, 2]);
+        assert_eq!(*plan.reply, [0, 0, 0, 0, 4, 0x08, 2, 0x10, 2]);
         assert_eq!(
-            plan.request,
+            *plan.request,
             [0, 0, 0, 0, 5, 0x0a, 1, 0x5a, 0x10, 1, 0, 0, 0, 0, 5, 0x0a, 1, 0x5a, 0x10, 2]
         );
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// What may stand behind the program's name.
-pub const USAGE: &str = "ADDR unary|stream|collect \
+pub const USAGE: &str = "ADDR unary|stream|collect|idle|open \
 [size=256] [count=16] [conns=4] [conc=128] [warm=1] [meas=5] [calls=N] [pid=N]";
 
 /// What to call, and how often.
@@ -41,6 +41,10 @@ pub enum Mode {
     Stream,
     /// Collect.
     Collect,
+    /// Echo, once on each connection, which then stays open.
+    Idle,
+    /// Bidi, of which each call stays open after one message.
+    Open,
 }
 
 impl Args {
@@ -56,6 +60,8 @@ impl Args {
             "unary" => Mode::Unary,
             "stream" => Mode::Stream,
             "collect" => Mode::Collect,
+            "idle" => Mode::Idle,
+            "open" => Mode::Open,
             other => return Err(format!("unknown mode {other}")),
         };
         let second = Duration::from_secs(1);

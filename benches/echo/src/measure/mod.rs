@@ -3,3 +3,4 @@
 pub mod args;
 pub mod cpu;
 pub mod phase;
+pub mod resident;

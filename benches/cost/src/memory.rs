@@ -1,0 +1,155 @@
+//! What a connection and a stream hold while nothing happens on them: bytes asked of the allocator and not given back,
+//! and the process's resident set, which also knows what the allocator adds.
+//!
+//! The other end is a script that is shared by all connections, so that what is counted is the server's.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use anyhow::{Context as _, ensure};
+use peregrine::{Server, unfold};
+use peregrine_bench_echo::service;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::HEAP;
+use crate::frames::{self, END_HEADERS, END_STREAM, HEADERS};
+
+/// `idle CONNECTIONS`: connections after one call each. `streams CONNECTIONS STREAMS`: streams a connection, on each of
+/// which one message was echoed. Prints bytes for each connection, or for each stream.
+pub(crate) async fn run(mut words: impl Iterator<Item = String>) -> anyhow::Result<String> {
+    let usage = "usage: call-cost memory idle CONNECTIONS | streams CONNECTIONS STREAMS";
+    let what = words.next().context(usage)?;
+    let mut number = || anyhow::Ok(words.next().context(usage)?.parse::<usize>()?);
+    let connections = number()?;
+    let (script, units) = match what.as_str() {
+        "idle" => (script("/bench.Bench/Echo", 1, END_STREAM), connections),
+        "streams" => {
+            let streams = number()?;
+            (script("/bench.Bench/Bidi", streams, 0), connections * streams)
+        }
+        _ => anyhow::bail!(usage),
+    };
+    // One by itself first: what a process needs once is not counted, and its output is what each one's has to be.
+    let one = open(1, &script).await?;
+    ensure!(one.written > units / connections * MESSAGE, "the server did not answer");
+    let (live, resident) = (HEAP.live_bytes(), resident()?);
+    let all = open(connections, &script).await?;
+    ensure!(all.written == connections * one.written, "not every connection was answered alike");
+    let a_unit = |bytes: usize| bytes as f64 / units as f64;
+    let grown = self::resident()?.saturating_sub(resident);
+    Ok(format!(
+        "{what}={units} bytes={:.0} resident={:.0}",
+        a_unit(HEAP.live_bytes().saturating_sub(live)),
+        a_unit(grown)
+    ))
+}
+
+/// A server with connections on which nothing happens any more. It lives as long as the process.
+struct Opened {
+    written: usize,
+}
+
+async fn open(connections: usize, script: &Arc<[u8]>) -> anyhow::Result<Opened> {
+    let written = Arc::new(AtomicUsize::new(0));
+    let io = Scripted { script: Arc::clone(script), read: 0, written: Arc::clone(&written) };
+    let incoming = unfold((io, connections), |(io, left)| async move {
+        if left == 0 {
+            // The end of the connections would be the end of the server.
+            std::future::pending::<()>().await;
+        }
+        let next = io.clone();
+        Some((Ok::<_, io::Error>(io), (next, left - 1)))
+    });
+    let server = service::mount_buffa(Server::builder().max_concurrent_streams(u32::MAX >> 1), false);
+    tokio::spawn(server.serve_incoming(incoming));
+    let mut before = 0;
+    // All is in memory: once a whole round of all tasks has written nothing, nothing more comes.
+    let mut quiet = 0;
+    while quiet < QUIET {
+        tokio::task::yield_now().await;
+        let now = written.load(Ordering::Relaxed);
+        quiet = if now == before && now > 0 { quiet + 1 } else { 0 };
+        before = now;
+    }
+    Ok(Opened { written: before })
+}
+
+/// What a client sends on one connection.
+fn script(path: &str, streams: usize, flags: u8) -> Arc<[u8]> {
+    let fields = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", path),
+        (":authority", "localhost"),
+        ("te", "trailers"),
+        ("content-type", "application/grpc"),
+        ("user-agent", "cost/1"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let [head] = frames::blocks([&fields]);
+    let message = frames::message(&frames::echo(MESSAGE));
+    let mut script = frames::PREFACE.to_vec();
+    frames::opening(&mut script);
+    for number in 0..streams {
+        let id = 2 * number as u32 + 1;
+        frames::frame(&mut script, HEADERS, END_HEADERS, id, head.at(number));
+        frames::data(&mut script, flags, id, &message);
+    }
+    script.into()
+}
+
+/// Plays a client that says what it has to say, takes every answer, and falls silent.
+#[derive(Clone)]
+struct Scripted {
+    script: Arc<[u8]>,
+    read: usize,
+    written: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Scripted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let left = &self.script[self.read..];
+        if left.is_empty() {
+            // Nothing comes any more, so nobody has to be woken.
+            return Poll::Pending;
+        }
+        let count = left.len().min(buf.remaining());
+        buf.put_slice(&left[..count]);
+        self.read += count;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Scripted {
+    fn poll_write(self: Pin<&mut Self>, _cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.written.fetch_add(buf.len(), Ordering::Relaxed);
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Bytes of this process that are in memory.
+fn resident() -> anyhow::Result<usize> {
+    let text = std::fs::read_to_string("/proc/self/status")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<usize>()? << 10)
+}
+
+/// Bytes of a message's payload.
+const MESSAGE: usize = 256;
+/// Turns of this task, each after a turn of all others that are ready.
+const QUIET: usize = 100;
