@@ -10,7 +10,7 @@ use super::{Finding, Project};
 const PRIVATE: [&str; 8] = ["home", "root", "work", "Users", "mnt", "srv", "farm", "private"];
 
 /// Public hosts that texts and sources may point at.
-const PUBLIC: [&str; 11] = [
+const PUBLIC: [&str; 12] = [
     "abseil.io",
     "apache.org",
     "cel.dev",
@@ -22,6 +22,8 @@ const PUBLIC: [&str; 11] = [
     "protobuf.dev",
     "rfc-editor.org",
     "rust-lang.org",
+    // The name of SVG's elements.
+    "w3.org",
 ];
 
 /// Names that RFC 2606 and RFC 6761 keep for examples and tests.
