@@ -1,4 +1,4 @@
-//! Every proto of this crate with both codecs, and once with views.
+//! Every proto of this crate with both codecs, and once with handlers that take views.
 
 use peregrine_build::{Codec, configure};
 
@@ -16,7 +16,7 @@ const DETAILS: &str = "proto/rpc_details.proto";
 
 fn main() -> peregrine_build::Result {
     configure().name("owned").compile(PROTOS)?;
-    configure().name("views").views(true).compile(PROTOS)?;
+    configure().name("views").view_requests(".").compile(PROTOS)?;
     // Unknown fields are dropped, as the types that `core` writes by hand drop them.
     configure().name("rpc_buffa").unknown_fields(false).compile([DETAILS])?;
     configure().name("rpc_prost").codec(Codec::Prost).compile([DETAILS])?;

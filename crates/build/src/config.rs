@@ -59,6 +59,8 @@ impl std::str::FromStr for Codec {
 pub(crate) struct Options {
     pub(crate) codec: Codec,
     pub(crate) views: bool,
+    /// Proto paths, with a dot in front, of the rpcs whose handlers take views.
+    pub(crate) view_requests: Vec<String>,
     pub(crate) unknown_fields: bool,
     /// Proto path with a dot in front, Rust path.
     pub(crate) extern_paths: Vec<(String, String)>,
@@ -101,6 +103,7 @@ pub fn configure() -> Config {
     let options = Options {
         codec: Codec::default(),
         views: false,
+        view_requests: Vec::new(),
         unknown_fields: true,
         extern_paths: Vec::new(),
         type_attributes: Vec::new(),
@@ -155,6 +158,17 @@ impl Config {
     /// Whether to generate borrowed views (`HelloRequestView<'a>`) beside the owned messages; buffa only. Default: no.
     pub fn views(mut self, yes: bool) -> Self {
         self.options.views = yes;
+        self
+    }
+
+    /// Gives the handlers of the rpcs under a proto path a `Request<View<M>>` (or a `Streaming<View<M>>`): the request
+    /// message is read in place, without an allocation for each of its strings and lists. A path names a package, a
+    /// service or an rpc: `view_requests("greeter.v1.Greeter.SayHello")`; `"."` is all. Includes
+    /// [`views(true)`](Self::views); buffa only. Messages from an [`extern_path`](Self::extern_path) must have views
+    /// as well. Clients are not changed.
+    pub fn view_requests(mut self, path: impl AsRef<str>) -> Self {
+        self.options.views = true;
+        self.options.view_requests.push(dotted(path.as_ref()));
         self
     }
 
@@ -258,13 +272,7 @@ impl Config {
         if self.emit_rerun {
             cargo::rerun_if_changed(compiled.files_read.iter().map(|file| file.path.as_path()));
         }
-        // What is wrong for Rust only is found in the descriptors, which know lines but not their text.
-        self.write(&compiled.descriptor_set).map_err(|error| {
-            error.with_sources(|name| {
-                let file = compiled.files_read.iter().find(|file| file.name == name)?;
-                Some((file.shown.as_str(), file.text.as_str()))
-            })
-        })
+        self.write(&compiled.descriptor_set).map_err(|error| shown_in_sources(error, &compiled))
     }
 
     /// Generates from a descriptor set in a file, as protoc and buf make it with imports and source info. This is the
@@ -294,6 +302,19 @@ impl Config {
         Ok(generate::generate(descriptor_set, &self.options)?.files)
     }
 
+    /// The generated text for `.proto` files, and their encoded `google.protobuf.FileDescriptorSet` with all imports and
+    /// source info. Writes nothing.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile), but for those of writing.
+    pub fn generate_from(&self, files: impl ProtoFiles) -> Result<(Vec<GeneratedFile>, Vec<u8>)> {
+        self.checked()?;
+        let compiled = source::compile(&files.into_paths(), &self.includes, &self.base()?)?;
+        let output = generate::generate(&compiled.descriptor_set, &self.options)
+            .map_err(|error| shown_in_sources(error, &compiled))?;
+        Ok((output.files, compiled.descriptor_set))
+    }
+
     /// Compiles `.proto` files to an encoded `google.protobuf.FileDescriptorSet` that holds all imports and source info,
     /// and generates nothing. For tools that work with schemas at run time, and for [`generate`](Self::generate).
     ///
@@ -309,7 +330,15 @@ impl Config {
     }
 
     fn checked(&self) -> Result {
-        self.mistake.as_ref().map_or(Ok(()), |mistake| Err(Error::new(mistake)))
+        if let Some(mistake) = &self.mistake {
+            return Err(Error::new(mistake));
+        }
+        if self.options.views && self.options.codec != Codec::Buffa {
+            let codec = self.options.codec;
+            return Err(Error::new(format!("{codec} has no views"))
+                .with_next("use the codec buffa, or leave out views and view_requests"));
+        }
+        Ok(())
     }
 
     fn write(&self, descriptor_set: &[u8]) -> Result {
@@ -329,6 +358,14 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// What is wrong for Rust only is found in the descriptors, which know lines but not their text.
+fn shown_in_sources(error: Error, compiled: &source::Compiled) -> Error {
+    error.with_sources(|name| {
+        let file = compiled.files_read.iter().find(|file| file.name == name)?;
+        Some((file.shown.as_str(), file.text.as_str()))
+    })
 }
 
 /// A file that the generator made.

@@ -5,7 +5,7 @@ use prost_types::FileDescriptorProto;
 use crate::backend::{self, RustNames};
 use crate::config::{GeneratedFile, Options};
 use crate::descriptor::{Input, is_well_known};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::service;
 use crate::tree::{self, Parts};
 use crate::verbatim::Verbatim;
@@ -50,9 +50,12 @@ pub(crate) fn generate(descriptor_set: &[u8], options: &Options) -> Result<Outpu
             parts.entry(types.module(file.package())).or_default().files.push(index);
         }
     }
-    let mut fill =
-        |_: &Vec<String>, part: Part, items: &mut Vec<syn::Item>| fill(part, items, &input, &types, options);
+    let mut unused = options.view_requests.clone();
+    let mut fill = |_: &Vec<String>, part: Part, items: &mut Vec<syn::Item>| {
+        fill(part, items, &input, &types, options, &mut unused)
+    };
     let text = tree::written(parts, &mut fill, &verbatim)?;
+    no_path_without_rpcs(&unused)?;
 
     let sources: Vec<&str> =
         input.files.iter().filter(|file| !is_well_known(file)).map(FileDescriptorProto::name).collect();
@@ -76,13 +79,23 @@ fn with_renamed_paths(options: &Options, input: &Input) -> Options {
     options
 }
 
-/// Adds what `part` is made of to the items that its module has already.
+/// A path of `view_requests` that means nothing is a slip: its handlers would go on taking owned messages.
+fn no_path_without_rpcs(unused: &[String]) -> Result {
+    let Some(path) = unused.first() else { return Ok(()) };
+    let path = path.trim_start_matches('.');
+    Err(Error::new(format!("view_requests({path:?}) means no rpc of these protos"))
+        .with_next("name a package, a service or an rpc as my.package.Service.Rpc"))
+}
+
+/// Adds what `part` is made of to the items that its module has already. Paths of `view_requests` that mean one of its
+/// rpcs are taken out of `unused`.
 fn fill(
     part: Part,
     items: &mut Vec<syn::Item>,
     input: &Input,
     types: &RustNames,
     options: &Options,
+    unused: &mut Vec<String>,
 ) -> Result {
     items.extend(part.items);
     for text in part.texts {
@@ -91,6 +104,7 @@ fn fill(
     let mut taken = tree::type_names(items);
     for index in part.files {
         for service in service::services(input, index, types, &mut taken)? {
+            unused.retain(|path| !service.methods.iter().any(|method| method.is_under(path)));
             items.extend(service::items(&service, options)?);
         }
     }

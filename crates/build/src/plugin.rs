@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 /// Answers an encoded `CodeGeneratorRequest` with an encoded `CodeGeneratorResponse`.
 ///
 /// Options come in the request's parameter, separated by commas: `codec=prost`, `name=admin`, `views`,
-/// `no_unknown_fields`, `no_server`, `no_client`, `default_unimplemented`, `extern_path=.my.pkg=::my_crate::pkg`.
+/// `view_requests=my.pkg.Service`, `no_unknown_fields`, `no_server`, `no_client`, `default_unimplemented`,
+/// `extern_path=.my.pkg=::my_crate::pkg`.
 /// Mistakes in protos and options are reported inside the response, as the protocol wants it.
 ///
 /// # Errors
@@ -63,6 +64,7 @@ fn parse_parameter(parameter: &str) -> Result<Config> {
                 let (proto, rust) = mapping.split_once('=').ok_or_else(|| unknown(option))?;
                 config.extern_path(proto, rust)
             }
+            Some(("view_requests", path)) => config.view_requests(path),
             None if option == "views" => config.views(true),
             None if option == "no_unknown_fields" => config.unknown_fields(false),
             None if option == "no_server" => config.build_server(false),
@@ -76,7 +78,7 @@ fn parse_parameter(parameter: &str) -> Result<Config> {
 
 fn unknown(option: &str) -> Error {
     Error::new(format!("the option {option:?} is not understood")).with_next(
-        "options are codec=, name=, extern_path=PROTO=RUST, views, no_unknown_fields, no_server, no_client and \
-         default_unimplemented, separated by commas",
+        "options are codec=, name=, extern_path=PROTO=RUST, views, view_requests=PATH, no_unknown_fields, no_server, \
+         no_client and default_unimplemented, separated by commas",
     )
 }

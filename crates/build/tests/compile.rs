@@ -188,6 +188,19 @@ fn views_come_on_request() {
 }
 
 #[test]
+fn handlers_take_views_where_asked() {
+    let files = [("a.proto", GREETER)];
+    let text = generated_with(configure().view_requests("g.S.Do"), &files).unwrap();
+    assert_has(&text, "::peregrine::rt::Request<::peregrine::rt::View<self::M>>");
+    let all = generated_with(configure().view_requests("."), &files).unwrap();
+    assert_eq!(all.matches("rt::View<").count(), 2 * all.matches("MethodDescriptor {").count());
+    let slip = generated_with(configure().view_requests("g.S.Don"), &files).unwrap_err();
+    assert_eq!(slip.to_string(), "view_requests(\"g.S.Don\") means no rpc of these protos");
+    let prost = generated_with(configure().codec(Codec::Prost).views(true), &files).unwrap_err();
+    assert_eq!(prost.to_string(), "prost has no views");
+}
+
+#[test]
 fn prost_messages_lead_through_the_facade() {
     let text = generated_with(configure().codec(Codec::Prost), &[("a.proto", GREETER)]).unwrap();
     assert_has(&text, "#[derive(Clone, PartialEq, Eq, Hash, ::peregrine::rt::prost::Message)]");

@@ -9,8 +9,12 @@ mod buffa_codec;
 mod prost_codec;
 #[cfg(any(feature = "buffa", feature = "prost"))]
 mod sharing;
+#[cfg(feature = "buffa")]
+mod view;
 
 #[cfg(feature = "buffa")]
 pub use self::buffa_codec::BuffaCodec;
 #[cfg(feature = "prost")]
 pub use self::prost_codec::ProstCodec;
+#[cfg(feature = "buffa")]
+pub use self::view::View;

@@ -221,6 +221,8 @@ pub mod rt;
 pub use peregrine_client::{Channel, ChannelBuilder, IntoTarget, Security, Target, TargetError};
 #[cfg(feature = "_tls")]
 pub use peregrine_client::{ClientTls, HandshakeError, HandshakeErrorKind, TlsVersion};
+#[cfg(feature = "buffa")]
+pub use peregrine_codec::View;
 pub use peregrine_core::compression::{self, Compression};
 pub use peregrine_core::format::{Format, MessageFormat, MethodFormat, Transcode};
 pub use peregrine_core::intercept::{CallEnd, InterceptedCall, Interceptor, Message};

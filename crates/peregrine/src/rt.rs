@@ -4,10 +4,10 @@ pub use peregrine_client::{
     Channel, IntoTarget, bidi, bidi_sender, client_streaming, client_streaming_sender, server_streaming,
     unary,
 };
-#[cfg(feature = "buffa")]
-pub use peregrine_codec::BuffaCodec;
 #[cfg(feature = "prost")]
 pub use peregrine_codec::ProstCodec;
+#[cfg(feature = "buffa")]
+pub use peregrine_codec::{BuffaCodec, View};
 pub use peregrine_core::{
     BytesCodec, Codec, Error, IntoRequest, IntoStreamingRequest, MethodDescriptor, Request, Response, Sender,
     ServiceDescriptor, Status, Stream, Streaming,

@@ -9,7 +9,7 @@ pub mod owned {
     ::peregrine::include_proto!("owned");
 }
 
-/// Messages by buffa with borrowed views.
+/// Messages by buffa; handlers take views of them.
 pub mod views {
     ::peregrine::include_proto!("views");
 }

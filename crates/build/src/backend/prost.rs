@@ -22,7 +22,7 @@ pub(super) fn generate(input: &Input, options: &Options, verbatim: &mut Verbatim
 fn run(input: &Input, options: &Options, verbatim: &mut Verbatim) -> Result<Messages> {
     if let Some(file) = input.files.iter().find(|file| file.syntax() == "editions") {
         return Err(Error::new(format!("{} uses an edition, which prost does not know", file.name()))
-            .with_next("use the codec buffa for it: configure().codec(Codec::Buffa)"));
+            .with_next("use the codec buffa for it"));
     }
     let types = Arc::new(Mutex::new(HashMap::new()));
     let mut config = config(options);

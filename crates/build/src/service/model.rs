@@ -53,6 +53,14 @@ pub(crate) struct Method {
     pub(crate) server_streaming: bool,
 }
 
+impl Method {
+    /// Whether `path`, with a dot in front, is that of the rpc, its service or a package around it.
+    pub(crate) fn is_under(&self, path: &str) -> bool {
+        let own = self.path.replace('/', ".");
+        path == "." || own.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+}
+
 /// Names of types and modules that a module has already.
 pub(crate) type TakenNames = HashSet<String>;
 

@@ -32,7 +32,8 @@ fn service_trait(service: &Service, options: &Options) -> TokenStream {
 
 fn trait_method(method: &Method, service: &Service, options: &Options) -> TokenStream {
     let rt = &options.runtime;
-    let Method { name, input, output, .. } = method;
+    let Method { name, output, .. } = method;
+    let input = handler_input(method, options);
     let docs = docs(&method.docs, &[&format!("`rpc {}` of `{}`.", method.wire_name, service.full_name)]);
     let deprecated = deprecated(method.deprecated);
     let request = if method.client_streaming { quote!(#rt::Streaming<#input>) } else { quote!(#input) };
@@ -138,7 +139,8 @@ fn service_impl(service: &Service, options: &Options) -> TokenStream {
 fn slot_arm(index: usize, method: &Method, service: &Service, options: &Options) -> TokenStream {
     let rt = &options.runtime;
     let codec = codec(options);
-    let (trait_name, Method { name, input, output, .. }) = (&service.names.service, method);
+    let (trait_name, Method { name, output, .. }) = (&service.names.service, method);
+    let input = handler_input(method, options);
     // Named through the trait, so that an rpc called like a method of `Arc` still means the rpc.
     let call = quote!(<T as self::#trait_name>::#name(&*service, request).await);
     let handle = quote!(service: ::std::sync::Arc<T>);
@@ -157,5 +159,15 @@ fn slot_arm(index: usize, method: &Method, service: &Service, options: &Options)
     };
     quote! {
         #index => ::core::option::Option::Some(#rt::#kind::<#codec, #input, #output, _, _, _>(service, #closure)),
+    }
+}
+
+/// What a handler gets of each request message.
+fn handler_input(method: &Method, options: &Options) -> TokenStream {
+    let (rt, input) = (&options.runtime, &method.input);
+    if options.view_requests.iter().any(|path| method.is_under(path)) {
+        quote!(#rt::View<#input>)
+    } else {
+        quote!(#input)
     }
 }

@@ -93,7 +93,7 @@ impl<'a> Compiler<'a> {
     fn not_found(&self, name: &str, by: ImportedBy<'_>) -> Error {
         self.at_import(Error::new(format!("import '{name}' not found")), by)
             .with_note(format!("imports are looked up in: {}", self.resolver.roots_shown().join(", ")))
-            .with_next("add the folder that holds it: configure().include(\"..\").compile(..)")
+            .with_next("add the folder that holds it: configure().include(\"..\") in a build script, -I .. on the command line")
     }
 
     /// `error` with the import statement as its place.

@@ -1,11 +1,9 @@
 //! protox's complaints as our report: path on disk instead of import name, the line, a caret, the next step.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-
 use miette::Diagnostic as _;
 
 use super::resolver::Resolver;
+use super::suggest;
 use crate::error::{Error, Place};
 
 /// The report for an error that protox gave.
@@ -21,7 +19,7 @@ pub(super) fn explain(error: &protox::Error, resolver: &Resolver) -> Error {
     for other in error.related().into_iter().flatten() {
         report = report.with_note(format!("also: {other}"));
     }
-    match next_step(&message) {
+    match next_step(&message, error, resolver) {
         Some(next) => report.with_next(next),
         None => report,
     }
@@ -42,48 +40,16 @@ fn sentence(message: &str) -> String {
 }
 
 /// Advice by kind of mistake, where there is some beyond the message itself.
-fn next_step(message: &str) -> Option<String> {
-    let mut next = String::new();
+fn next_step(message: &str, error: &protox::Error, resolver: &Resolver) -> Option<String> {
     if message.contains("is not defined") {
-        next.push_str(
-            "declare it, import the file that declares it, or write its full name with the package",
-        );
+        let name = message.split('\'').nth(1).unwrap_or_default();
+        let user = error.file().unwrap_or_default();
+        Some(resolver.with_opened(|opened| suggest::for_undefined(name, user, opened)))
     } else if message.contains("is defined twice") {
-        next.push_str("rename one of the two");
+        Some("rename one of the two".to_owned())
     } else if message.starts_with("expected ") {
-        let _ =
-            write!(next, "look at the end of the statement before it: a missing ';' or brace shows up here");
+        Some("look at the end of the statement before it: a missing ';' or brace shows up here".to_owned())
+    } else {
+        None
     }
-    (!next.is_empty()).then_some(next)
-}
-
-/// The `.proto` file beside a missing one whose name is closest, if one is close.
-pub(super) fn nearest_proto(missing: &Path) -> Option<PathBuf> {
-    let wanted = missing.file_name()?.to_str()?;
-    let entries = std::fs::read_dir(missing.parent()?).ok()?;
-    let protos = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ext| ext == "proto"));
-    let scored = protos.filter_map(|path| {
-        let name = path.file_name()?.to_str()?;
-        Some((edit_distance(wanted, name), path))
-    });
-    let (distance, path) = scored.min()?;
-    (distance <= 3).then_some(path)
-}
-
-/// Levenshtein distance in bytes.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.bytes().enumerate() {
-            let substituted = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
 }

@@ -9,6 +9,7 @@ mod compiler;
 mod diagnose;
 mod resolver;
 mod roots;
+mod suggest;
 mod symbols;
 
 use std::path::{Path, PathBuf};
@@ -70,7 +71,7 @@ fn existing(file: &Path, base: &Path) -> Result<PathBuf> {
     }
     let error = Error::new(format!("there is no file {}", file.display()))
         .with_note(format!("looked for {}", path.display()));
-    let near = diagnose::nearest_proto(&path);
+    let near = suggest::nearest_proto(&path);
     Err(match near {
         Some(near) => error.with_next(format!("did you mean {}?", resolver::shown(&near, base))),
         None => error.with_next(format!("give the path relative to {}", base.display())),

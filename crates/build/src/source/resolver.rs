@@ -91,6 +91,11 @@ impl Resolver {
         self.state.into_inner().opened
     }
 
+    /// Looks at all files opened so far.
+    pub(super) fn with_opened<T>(&self, look: impl FnOnce(&[SourceFile]) -> T) -> T {
+        look(&self.state.borrow().opened)
+    }
+
     /// The file that was opened under this import name.
     pub(super) fn opened(&self, name: &str) -> Option<SourceFile> {
         let state = self.state.borrow();
@@ -100,14 +105,14 @@ impl Resolver {
     pub(super) fn not_included(&self, path: &Path) -> Error {
         Error::new(format!("{} is in none of the include folders", self.path_shown(path)))
             .with_note(format!("include folders: {}", self.roots_shown().join(", ")))
-            .with_next("add one with configure().include(..) that is a parent of the file")
+            .with_next("add one that is a parent of the file: configure().include(\"..\") in a build script, -I .. on the command line")
     }
 
     fn two_names(&self, path: &Path, first: &str, second: &str) -> Error {
         Error::new(format!("{} is imported under two names, {first:?} and {second:?}", self.path_shown(path)))
             .with_note("a file with two names would define everything in it twice")
             .with_note(format!("imports are looked up in: {}", self.roots_shown().join(", ")))
-            .with_next("use one name in all imports, and give its folder with configure().include(..)")
+            .with_next("use one name in all imports, and give its folder: configure().include(\"..\") in a build script, -I .. on the command line")
     }
 }
 
@@ -165,6 +170,7 @@ fn edition_unsupported(path_shown: &str, source: &str, offset: usize) -> Error {
         .with_next(format!(
             "make a descriptor set with protoc or buf and compile that:\n          \
              protoc --include_imports --include_source_info --descriptor_set_out=protos.binpb {path_shown}\n          \
-             peregrine_build::configure().compile_descriptor_set(\"protos.binpb\")"
+             in a build script: peregrine_build::configure().compile_descriptor_set(\"protos.binpb\")\n          \
+             on the command line: peregrine gen --from-descriptor-set protos.binpb"
         ))
 }

@@ -152,6 +152,29 @@ fn a_missing_import_says_where_was_looked() {
 }
 
 #[test]
+fn a_name_that_is_not_there_gets_a_suggestion() {
+    let other = "syntax = \"proto3\";\npackage o;\nmessage Elsewhere { enum Inner { ZERO = 0; } }\n";
+    let suggested = |field: &str| {
+        let text = format!(
+            "syntax = \"proto3\";\npackage p;\n// message Hallo\nmessage Hello {{ message Nested {{}} }}\nmessage M {{ {field} f = 1; }}\n"
+        );
+        let folder = tree(&[("a.proto", &text), ("other.proto", other)]);
+        let error = compile_in(&folder, &["other.proto", "a.proto"]).unwrap_err();
+        error.next_step().unwrap_or_default().to_owned()
+    };
+    assert_eq!(suggested("Helo"), "did you mean Hello?");
+    assert_eq!(suggested("p.Helol"), "did you mean Hello?");
+    assert_eq!(suggested("Nested"), "Nested is declared in this file, in another scope: write its full name");
+    assert_eq!(
+        suggested("Elsewhere"),
+        "other.proto declares Elsewhere: import \"other.proto\" and write its name with the package"
+    );
+    let timestamp = "add import \"google/protobuf/timestamp.proto\"; to a.proto";
+    assert_eq!(suggested("google.protobuf.Timestamp"), timestamp);
+    assert!(suggested("Unheard").starts_with("declare it, import the file"));
+}
+
+#[test]
 fn a_missing_file_suggests_the_nearest_one() {
     let folder = tree(&[("proto/greeter.proto", EMPTY)]);
     let report = format!("{:?}", compile_in(&folder, &["proto/greter.proto"]).unwrap_err());

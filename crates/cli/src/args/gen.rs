@@ -26,6 +26,42 @@ pub(crate) struct GenArgs {
     #[arg(long, value_enum, default_value_t = CodecChoice::Buffa)]
     pub(crate) codec: CodecChoice,
 
+    /// Generate borrowed views beside the messages (buffa)
+    #[arg(long)]
+    pub(crate) views: bool,
+
+    /// Give the handlers of this package, service or rpc a `Request<View<M>>`; `.` is all (buffa)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) view_requests: Vec<String>,
+
+    /// Drop fields that the protos do not know (buffa)
+    #[arg(long)]
+    pub(crate) no_unknown_fields: bool,
+
+    /// Use a Rust module or type for a proto package or message instead of generating it
+    #[arg(long, value_name = "PROTO=RUST", value_parser = pair)]
+    pub(crate) extern_path: Vec<(String, String)>,
+
+    /// Add an attribute to the messages, enums and oneofs under a proto path; `.` is all
+    #[arg(long, value_name = "PATH=ATTRIBUTE", value_parser = pair)]
+    pub(crate) type_attribute: Vec<(String, String)>,
+
+    /// Add an attribute to the fields under a proto path; `.` is all
+    #[arg(long, value_name = "PATH=ATTRIBUTE", value_parser = pair)]
+    pub(crate) field_attribute: Vec<(String, String)>,
+
+    /// Generate no service traits and servers
+    #[arg(long)]
+    pub(crate) no_server: bool,
+
+    /// Generate no clients
+    #[arg(long)]
+    pub(crate) no_client: bool,
+
+    /// Give trait methods a body that answers UNIMPLEMENTED
+    #[arg(long)]
+    pub(crate) default_unimplemented: bool,
+
     /// A folder that imports are relative to; default: found from the imports
     #[arg(long = "import-path", short = 'I', value_name = "DIR")]
     pub(crate) import_path: Vec<PathBuf>,
@@ -50,4 +86,10 @@ pub(crate) enum CodecChoice {
     Buffa,
     /// prost
     Prost,
+}
+
+/// `left=right`, cut at the first sign.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (left, right) = text.split_once('=').ok_or("write it as PATH=VALUE")?;
+    Ok((left.to_owned(), right.to_owned()))
 }

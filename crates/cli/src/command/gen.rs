@@ -33,13 +33,15 @@ pub(super) fn run(args: &GenArgs, console: &mut Console) -> Result<Exit, Report>
         return plugin(console);
     }
     let config = config(args)?;
-    let descriptor_set = match &args.from_descriptor_set {
-        Some(path) => fs::read(path).map_err(|error| {
-            Report::input(format!("cannot read `{}`", path.display())).fact("cause", error)
-        })?,
-        None => config.descriptor_set(args.protos.as_slice()).map_err(|error| build_report(&error))?,
+    let (generated, descriptor_set) = match &args.from_descriptor_set {
+        Some(path) => {
+            let set = fs::read(path).map_err(|error| {
+                Report::input(format!("cannot read `{}`", path.display())).fact("cause", error)
+            })?;
+            (config.generate(&set).map_err(|error| build_report(&error))?, set)
+        }
+        None => config.generate_from(args.protos.as_slice()).map_err(|error| build_report(&error))?,
     };
-    let generated = config.generate(&descriptor_set).map_err(|error| build_report(&error))?;
     let mut outputs: Vec<(PathBuf, Vec<u8>)> =
         generated.into_iter().map(|file| (args.out.join(file.name), file.content.into_bytes())).collect();
     outputs.extend(args.descriptor_set.clone().map(|path| (path, descriptor_set)));
@@ -53,11 +55,29 @@ fn config(args: &GenArgs) -> Result<peregrine_build::Config, Report> {
     };
     let folder = std::env::current_dir()
         .map_err(|error| Report::system("there is no current folder").fact("cause", error))?;
-    Ok(peregrine_build::configure()
+    let mut config = peregrine_build::configure()
         .relative_to(folder)
         .codec(codec)
         .name(&args.name)
-        .includes(&args.import_path))
+        .includes(&args.import_path)
+        .views(args.views)
+        .unknown_fields(!args.no_unknown_fields)
+        .build_server(!args.no_server)
+        .build_client(!args.no_client)
+        .default_unimplemented(args.default_unimplemented);
+    for path in &args.view_requests {
+        config = config.view_requests(path);
+    }
+    for (proto, rust) in &args.extern_path {
+        config = config.extern_path(proto, rust);
+    }
+    for (path, attribute) in &args.type_attribute {
+        config = config.type_attribute(path, attribute);
+    }
+    for (path, attribute) in &args.field_attribute {
+        config = config.field_attribute(path, attribute);
+    }
+    Ok(config)
 }
 
 /// Writes what has changed and names it.

@@ -51,6 +51,34 @@ fn both_codecs_are_generated_for() {
 }
 
 #[test]
+fn every_option_of_the_build_script_is_a_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    let (proto, out) = (folder.path().join("ask.proto"), folder.path().join("out"));
+    fs::write(&proto, PROTO).unwrap();
+    let generated = |flags: &[&str]| {
+        let command = ["gen", proto.to_str().unwrap(), "--out", out.to_str().unwrap()];
+        peregrine(&[&command, flags].concat()).expect(0);
+        fs::read_to_string(out.join("peregrine.rs")).unwrap()
+    };
+    let without = ["pub struct AskView<", "View<self::Ask>", "is not implemented", "#[mine]", "#[yours]"];
+    let plain = generated(&[]);
+    without.iter().for_each(|text| assert!(!plain.contains(text), "{text}"));
+    assert!(generated(&["--views"]).contains("pub struct AskView<"));
+    assert!(generated(&["--view-requests", "a.v1.Asker"]).contains("View<self::Ask>"));
+    assert!(generated(&["--default-unimplemented"]).contains("is not implemented"));
+    assert!(generated(&["--type-attribute", ".=#[mine]"]).contains("#[mine]"));
+    assert!(generated(&["--field-attribute", "a.v1.Ask.text=#[yours]"]).contains("#[yours]"));
+    assert!(plain.contains("AskerServer") && !generated(&["--no-server"]).contains("AskerServer"));
+    assert!(plain.contains("AskerClient") && !generated(&["--no-client"]).contains("AskerClient"));
+    assert!(
+        plain.contains("UnknownFields") && !generated(&["--no-unknown-fields"]).contains("UnknownFields")
+    );
+    let elsewhere = generated(&["--extern-path", "a.v1.Ask=::ours::Ask"]);
+    assert!(elsewhere.contains("::ours::Ask") && !elsewhere.contains("pub struct Ask "));
+    peregrine(&["gen", "a.proto", "--extern-path", "a.v1"]).expect(2).says(&["write it as PATH=VALUE"]);
+}
+
+#[test]
 fn a_descriptor_set_goes_both_ways() {
     let folder = tempfile::tempdir().unwrap();
     let (set, out) = (folder.path().join("set.bin"), folder.path().join("out"));
@@ -68,6 +96,11 @@ fn a_proto_with_an_error_is_shown_with_a_caret() {
     let run =
         peregrine(&["gen", proto.to_str().unwrap(), "--out", folder.path().to_str().unwrap()]).expect(2);
     run.says(&["ask.proto:3:15", "^^^^^"]);
+    // What is wrong for Rust only, which is found in the descriptors.
+    fs::write(&proto, PROTO.replace("rpc Go(Ask)", "rpc go(Ask) returns (Ask); rpc Go(Ask)")).unwrap();
+    let run =
+        peregrine(&["gen", proto.to_str().unwrap(), "--out", folder.path().to_str().unwrap()]).expect(2);
+    run.says(&["both become the Rust method go", "ask.proto:4:", "rpc go(Ask) returns (Ask); rpc Go(Ask)"]);
     peregrine(&["gen"]).expect(2);
 }
 

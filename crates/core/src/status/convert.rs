@@ -28,8 +28,9 @@ impl Status {
 
 impl Status {
     /// The status that an error of any type stands for: the status itself if it is one or an [`Error`] around one,
-    /// what `?` makes of the other types that it converts, and UNKNOWN for all others, with the error's text as its
-    /// message and the error as its source.
+    /// what `?` makes of the other types that it converts. Of any other error, code, details and metadata are those of
+    /// the nearest status among its causes, or UNKNOWN; the error's own text becomes the message, and the error the
+    /// source.
     ///
     /// The text goes to the caller. Where that is not meant, say what it may read:
     /// `Status::internal("..").with_source(error)`.
@@ -60,8 +61,20 @@ impl Status {
         };
         match error.downcast::<InvalidMetadata>() {
             Ok(error) => (*error).into(),
-            Err(error) => Self::unknown(error.to_string()).with_source(error),
+            Err(error) => Self::from_chain(&*error)
+                .unwrap_or_else(|| Self::unknown(""))
+                .with_message(error.to_string())
+                .with_source(error),
         }
+    }
+
+    /// A copy of the status that lies nearest among the causes of `error`.
+    fn from_chain(error: &(dyn StdError + 'static)) -> Option<Self> {
+        let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
+        causes.find_map(|cause| match cause.downcast_ref::<Self>() {
+            Some(status) => Some(status.clone()),
+            None => cause.downcast_ref::<Error>()?.status().cloned(),
+        })
     }
 }
 

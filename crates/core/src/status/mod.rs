@@ -423,6 +423,28 @@ mod tests {
         assert!(status.source().is_some_and(<dyn Error>::is::<std::io::Error>));
     }
 
+    // wire-rules 64: what somebody else answered is not lost when an error of one's own is put around it.
+    #[test]
+    fn an_error_around_a_status_has_its_code_and_details() {
+        #[derive(Debug)]
+        struct Around(Status);
+        impl fmt::Display for Around {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("reading the account")
+            }
+        }
+        impl Error for Around {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let inner = Status::not_found("gone").with_details_bytes(&b"abc"[..]);
+        let status = Status::from_error(Around(inner));
+        assert_eq!((status.code(), status.message()), (Code::NotFound, "reading the account"));
+        assert_eq!(&*status.details(), b"abc");
+        assert!(status.source().is_some_and(<dyn Error>::is::<Around>));
+    }
+
     // wire-rules 44: both numbers.
     #[test]
     fn a_message_over_the_limit_says_both_numbers() {
