@@ -62,13 +62,12 @@ fn well_known_file(full_name: &str) -> Option<&'static str> {
 
 /// Names behind the words `message` and `enum`, line comments left out. Good enough for a suggestion.
 fn declared_names(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| {
-        let code = line.split("//").next().unwrap_or_default();
-        let mut words =
-            code.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
-        words.find(|word| matches!(*word, "message" | "enum"))?;
-        words.next()
-    })
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let words = code.flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+    let mut before = "";
+    words
+        .filter(|word| !word.is_empty())
+        .filter(move |&word| matches!(std::mem::replace(&mut before, word), "message" | "enum"))
 }
 
 /// The `.proto` file beside a missing one whose name is closest, if one is close.

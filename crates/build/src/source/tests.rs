@@ -163,7 +163,7 @@ fn a_name_that_is_not_there_gets_a_suggestion() {
         error.next_step().unwrap_or_default().to_owned()
     };
     assert_eq!(suggested("Helo"), "did you mean Hello?");
-    assert_eq!(suggested("p.Helol"), "did you mean Hello?");
+    assert_eq!(suggested("p.Helllo"), "did you mean Hello?");
     assert_eq!(suggested("Nested"), "Nested is declared in this file, in another scope: write its full name");
     assert_eq!(
         suggested("Elsewhere"),
