@@ -62,7 +62,9 @@ fn every_option_of_the_build_script_is_a_flag() {
     };
     let without = ["pub struct AskView<", "View<self::Ask>", "is not implemented", "#[mine]", "#[yours]"];
     let plain = generated(&[]);
-    without.iter().for_each(|text| assert!(!plain.contains(text), "{text}"));
+    for text in without {
+        assert!(!plain.contains(text), "{text}");
+    }
     assert!(generated(&["--views"]).contains("pub struct AskView<"));
     assert!(generated(&["--view-requests", "a.v1.Asker"]).contains("View<self::Ask>"));
     assert!(generated(&["--default-unimplemented"]).contains("is not implemented"));
@@ -74,7 +76,7 @@ fn every_option_of_the_build_script_is_a_flag() {
         plain.contains("UnknownFields") && !generated(&["--no-unknown-fields"]).contains("UnknownFields")
     );
     let elsewhere = generated(&["--extern-path", "a.v1.Ask=::ours::Ask"]);
-    assert!(elsewhere.contains("::ours::Ask") && !elsewhere.contains("pub struct Ask "));
+    assert!(elsewhere.contains("::peregrine::rt::Request<::ours::Ask>"), "{elsewhere}");
     peregrine(&["gen", "a.proto", "--extern-path", "a.v1"]).expect(2).says(&["write it as PATH=VALUE"]);
 }
 
