@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::ensure;
 use bytes::Bytes;
-use peregrine::{Channel, Code, MetadataMap, Request, Response, Status};
+use peregrine::{Channel, Code, Encoding, MetadataMap, Request, Response, Status};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
@@ -23,7 +23,9 @@ pub(crate) async fn run(scenario: &Scenario, rounds: usize) -> anyhow::Result<Us
     let answering = tokio::spawn(OtherEnd::new(Answerer::new(ours, scenario).run()));
     let counts = Arc::new(SocketCounts::default());
     let socket = Mutex::new(Some(CountedIo::new(theirs, Arc::clone(&counts))));
-    let channel = Channel::builder("http://127.0.0.1:1")
+    let builder = Channel::builder("http://127.0.0.1:1");
+    let builder = if scenario.gzip { builder.compression(Encoding::Gzip) } else { builder };
+    let channel = builder
         .connector(move || {
             let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
             async { socket.ok_or_else(|| io::Error::other("there is one connection only")) }
@@ -36,7 +38,7 @@ pub(crate) async fn run(scenario: &Scenario, rounds: usize) -> anyhow::Result<Us
     for (name, value) in frames::metadata(scenario.metadata) {
         metadata.append(&name, &value)?;
     }
-    let plan = Plan { scenario: *scenario, metadata: Arc::new(metadata), rounds };
+    let plan = Plan { scenario: *scenario, metadata, rounds };
     let before = Used::so_far(&counts);
     let mut callers = JoinSet::new();
     for _ in 0..scenario.burst {
@@ -58,7 +60,7 @@ pub(crate) async fn run(scenario: &Scenario, rounds: usize) -> anyhow::Result<Us
 #[derive(Clone, Debug)]
 struct Plan {
     scenario: Scenario,
-    metadata: Arc<MetadataMap>,
+    metadata: MetadataMap,
     rounds: usize,
 }
 
@@ -66,7 +68,7 @@ impl Plan {
     fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         if !self.metadata.is_empty() {
-            request.share_metadata(Arc::clone(&self.metadata));
+            *request.metadata_mut() = self.metadata.clone();
         }
         if self.scenario.deadline {
             request = request.timeout(std::time::Duration::from_secs(9));

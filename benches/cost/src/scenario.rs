@@ -43,7 +43,7 @@ pub(crate) struct Scenario {
     pub(crate) metadata: usize,
     /// The call has a deadline of some seconds.
     pub(crate) deadline: bool,
-    /// The server compresses with gzip where it pays, the client accepts it.
+    /// The measured side compresses with gzip where it pays, the other one accepts it.
     pub(crate) gzip: bool,
     /// The server gives each call a task of its own.
     pub(crate) spawned: bool,
@@ -117,7 +117,7 @@ impl Scenario {
 
 const UNARY_64: Shape = Shape::Unary { size: 64 };
 
-pub(crate) const SCENARIOS: [Scenario; 41] = [
+pub(crate) const SCENARIOS: [Scenario; 42] = [
     Scenario::server("server/unary-0", Shape::Unary { size: 0 }),
     Scenario::server("server/unary-64", UNARY_64),
     Scenario::server("server/unary-256", Shape::Unary { size: 256 }),
@@ -153,6 +153,7 @@ pub(crate) const SCENARIOS: [Scenario; 41] = [
     Scenario::client("client/error", Shape::Error),
     Scenario::client("client/unary-200", Shape::Unary { size: 200 }),
     Scenario::client("client/gzip-200", Shape::Unary { size: 200 }).gzip(),
+    Scenario::client("client/gzip-16Ki", Shape::Unary { size: 1 << 14 }).gzip(),
     Scenario::client("client/prost", UNARY_64).codec(Codec::Prost),
     Scenario::client("client/stream-16x256", Shape::Stream { count: 16, size: 256 }),
     Scenario::client("client/stream-1000x32", Shape::Stream { count: 1_000, size: 32 }),

@@ -72,7 +72,7 @@ fn the_client_has_the_four_shapes_and_senders() {
     assert_has(&text, "pub async fn connect(target: impl ::peregrine::rt::IntoTarget,)");
     assert_has(
         &text,
-        "pub async fn say_hello(&self, request: impl ::peregrine::rt::IntoRequest<self::HelloRequest>,)",
+        "pub fn say_hello(&self, request: impl ::peregrine::rt::IntoRequest<self::HelloRequest>,) -> impl",
     );
     assert_has(
         &text,
@@ -139,7 +139,7 @@ fn rpcs_called_like_methods_of_clients_get_an_underscore() {
         "message M {} service S { rpc New(M) returns (M); rpc Connect(M) returns (M); rpc Clone(M) returns (M); }",
     );
     for name in ["new_", "connect_", "clone_"] {
-        assert_has(&text, &format!("pub async fn {name}("));
+        assert_has(&text, &format!("pub fn {name}("));
         assert_has(&text, &format!("<T as self::S>::{name}(&*service, request)"));
     }
     assert_has(&text, "path: \"/S/Connect\"");
@@ -150,7 +150,7 @@ fn a_sender_gives_way_to_an_rpc_of_its_name() {
     let text = generated(
         "message M {} service S { rpc Collect(stream M) returns (M); rpc CollectSender(M) returns (M); }",
     );
-    assert_has(&text, "pub async fn collect_sender(");
+    assert_has(&text, "pub fn collect_sender(");
     assert_has(&text, "pub fn collect_sender_(");
 }
 

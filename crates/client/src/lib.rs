@@ -11,7 +11,7 @@
 //!    leaves a slot behind (`connection/mod.rs`, `connection/message_target.rs`);
 //! 3. the connection's driver task writes what all calls have left there in one system call, reads the answers,
 //!    puts them into the slots and wakes the callers (`connection/driver.rs`, `connection/response.rs`);
-//! 4. the call takes its answer out of the slot and decodes it outside of the lock (`call/single.rs`).
+//! 4. the call takes its answer out of the slot and decodes it outside of the lock (`call/reply.rs`).
 //!
 //! Request streams are pumped by the call itself where its future is awaited anyway (client streaming), and by one
 //! spawned task where the caller holds a [`Streaming`](peregrine_core::Streaming) instead of a future (bidi); see

@@ -66,15 +66,25 @@ fn call(index: usize, method: &Method, service: &Service, options: &Options) -> 
         (true, false) => (quote!(client_streaming), quote!(<#codec, #input, #output, _>)),
         (true, true) => (quote!(bidi), quote!(<#codec, #input, #output, _>)),
     };
+    let call = quote!(#rt::#function::#generics(&self.channel, #descriptor, #rt::#into::#convert(request)));
+    let result = quote!(::core::result::Result<#answer, #rt::Status>);
+    let signature_and_body = if method.client_streaming || method.server_streaming {
+        quote!(pub async fn #name(&self, request: impl #rt::#into<#input>) -> #result { #call.await })
+    } else {
+        // The library's own future, without one of ours around it: the usual call is small enough for that to count.
+        quote! {
+            pub fn #name(
+                &self,
+                request: impl #rt::#into<#input>,
+            ) -> impl ::core::future::Future<Output = #result> + ::core::marker::Send + '_ {
+                #call
+            }
+        }
+    };
     let mut tokens = quote! {
         #docs
         #deprecated
-        pub async fn #name(
-            &self,
-            request: impl #rt::#into<#input>,
-        ) -> ::core::result::Result<#answer, #rt::Status> {
-            #rt::#function::#generics(&self.channel, #descriptor, #rt::#into::#convert(request)).await
-        }
+        #signature_and_body
     };
     if method.client_streaming {
         tokens.extend(sender_call(index, method, service, options));

@@ -1,15 +1,13 @@
 //! Calls that are not alone: with interceptors, credentials, or made on behalf of another call.
 //!
-//! Each shape has its short way in `single` and `streaming`; a call comes here first if somebody is to be asked before
-//! it or told after it. What is asked, in order: the channel's interceptors, the channel's credentials, the call's own.
-//! Its time runs meanwhile.
+//! A call of any shape is wrapped in what is here if somebody is to be asked before it or told after it. What is asked,
+//! in order: the channel's interceptors, the channel's credentials, the call's own. Its time runs meanwhile.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_core::Stream;
 use peregrine_core::call::{CredentialSet, InboxConfig, SharedInbox, StreamWatch};
 use peregrine_core::codec::Payload;
 use peregrine_core::deadline::deadline_after;
@@ -22,9 +20,7 @@ use peregrine_core::{
 use pin_project_lite::pin_project;
 use tokio::time::Instant;
 
-use super::plan::Earlier;
 use super::pump::RequestWatch;
-use super::{single, streaming};
 use crate::call_error::hinted;
 use crate::channel::Channel;
 
@@ -60,106 +56,53 @@ impl<Short: Future, Long: Future<Output = Short::Output>> Future for Way<Short, 
     }
 }
 
-pub(super) async fn unary<C, A, B>(
+/// A call with one response. `call` makes it, and shows its requests to the hooks.
+pub(super) async fn single<C, B, T, F>(
     channel: &Channel,
     method: &MethodDescriptor<'_>,
-    mut request: Request<A>,
+    mut request: Request<T>,
+    call: impl FnOnce(Request<T>, MessageHooks) -> F,
 ) -> Result<Response<B>, Status>
 where
-    C: Codec<A> + Codec<B>,
-    A: Send + 'static,
-    B: Send + 'static,
+    C: Codec<B>,
+    B: 'static,
+    F: Future<Output = Result<Response<B>, Status>>,
 {
     let on_behalf_of = request.context().cancellation().clone();
-    let call = async {
-        let mut call = begin(channel, method, &mut request).await?;
-        let result = match call.answer.take() {
+    let whole = async {
+        let mut begun = begin(channel, method, &mut request).await?;
+        let result = match begun.answer.take() {
             Some(answer) => answered::<C, B>(answer),
-            None => match show_request::<C, A>(&mut call.request_hooks, request.get_ref()) {
-                Ok(()) => single::start_unary::<C, A, B>(channel, method, request, Earlier::default()).await,
-                Err(status) => Err(status),
-            },
+            None => call(request, std::mem::take(&mut begun.request_hooks)).await,
         };
-        end::<C, B>(call, result)
+        end::<C, B>(begun, result)
     };
-    on_behalf_of.bound(call).await
+    on_behalf_of.bound(whole).await
 }
 
-pub(super) async fn client_streaming<C, A, B, S>(
+/// As [`single`], with a stream of responses.
+pub(super) async fn streaming<C, B, T, F>(
     channel: &Channel,
     method: &MethodDescriptor<'_>,
-    mut request: Request<S>,
-) -> Result<Response<B>, Status>
-where
-    C: Codec<A> + Codec<B>,
-    A: Send + 'static,
-    B: Send + 'static,
-    S: Stream<Item = A> + Send,
-{
-    let on_behalf_of = request.context().cancellation().clone();
-    let call = async {
-        let mut call = begin(channel, method, &mut request).await?;
-        let result = if let Some(answer) = call.answer.take() {
-            answered::<C, B>(answer)
-        } else {
-            let watch = request_watch::<C, A>(&mut call);
-            single::start_client_streaming::<C, A, B, S>(channel, method, request, watch).await
-        };
-        end::<C, B>(call, result)
-    };
-    on_behalf_of.bound(call).await
-}
-
-pub(super) async fn server_streaming<C, A, B>(
-    channel: &Channel,
-    method: &MethodDescriptor<'_>,
-    mut request: Request<A>,
+    mut request: Request<T>,
+    call: impl FnOnce(Request<T>, MessageHooks) -> F,
 ) -> Result<Streaming<B>, Status>
 where
-    C: Codec<A> + Codec<B>,
-    A: Send + 'static,
-    B: Send + 'static,
+    C: Codec<B>,
+    B: 'static,
+    F: Future<Output = Result<Streaming<B>, Status>>,
 {
     let on_behalf_of = request.context().cancellation().clone();
-    let call = async {
-        let mut call = begin(channel, method, &mut request).await?;
-        let result = match call.answer.take() {
+    let whole = async {
+        let mut begun = begin(channel, method, &mut request).await?;
+        let result = match begun.answer.take() {
             Some(answer) => Ok(answered_stream::<C, B>(answer)),
-            None => match show_request::<C, A>(&mut call.request_hooks, request.get_ref()) {
-                Ok(()) => streaming::start_server_streaming::<C, A, B>(channel, method, request).await,
-                Err(status) => Err(status),
-            },
+            None => call(request, std::mem::take(&mut begun.request_hooks)).await,
         };
-        Ok((call, result))
+        Ok((begun, result))
     };
-    let (call, result) = on_behalf_of.bound(call).await?;
-    watched(call, result, &on_behalf_of)
-}
-
-pub(super) async fn bidi<C, A, B, S>(
-    channel: &Channel,
-    method: &MethodDescriptor<'_>,
-    mut request: Request<S>,
-) -> Result<Streaming<B>, Status>
-where
-    C: Codec<A> + Codec<B>,
-    A: Send + 'static,
-    B: Send + 'static,
-    S: Stream<Item = A> + Send + 'static,
-{
-    let on_behalf_of = request.context().cancellation().clone();
-    let call = async {
-        let mut call = begin(channel, method, &mut request).await?;
-        let result = if let Some(answer) = call.answer.take() {
-            Ok(answered_stream::<C, B>(answer))
-        } else {
-            let watch = request_watch::<C, A>(&mut call);
-            streaming::start_bidi::<C, A, B, S>(channel, method, request, watch).await
-        };
-        Ok((call, result))
-    };
-    let (call, result) = on_behalf_of.bound(call).await?;
-    watched(call, result, &on_behalf_of)
+    let (begun, result) = on_behalf_of.bound(whole).await?;
+    watched(begun, result, &on_behalf_of)
 }
 
 /// Asks whoever is to be asked.
@@ -238,13 +181,19 @@ fn not_undone() -> Status {
     Status::internal("a failed call was said to have succeeded")
 }
 
-fn show_request<C: Codec<A>, A: 'static>(hooks: &mut MessageHooks, message: &A) -> Result<(), Status> {
+/// Shows the only request to the hooks.
+///
+/// # Errors
+/// Theirs.
+pub(super) fn show_request<C: Codec<A>, A: 'static>(
+    mut hooks: MessageHooks,
+    message: &A,
+) -> Result<(), Status> {
     if hooks.is_empty() { Ok(()) } else { hooks.run(&Message::outgoing::<C, A>(message)) }
 }
 
-/// The request hooks, for a pump.
-fn request_watch<C: Codec<A>, A: 'static>(call: &mut Intercepted) -> Option<RequestWatch<A>> {
-    let mut hooks = std::mem::take(&mut call.request_hooks);
+/// The hooks as a pump takes them.
+pub(super) fn request_watch<C: Codec<A>, A: 'static>(mut hooks: MessageHooks) -> Option<RequestWatch<A>> {
     if hooks.is_empty() {
         return None;
     }

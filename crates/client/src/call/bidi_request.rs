@@ -18,7 +18,7 @@ use peregrine_core::{Codec, Status};
 use super::plan::{LaterStart, Plan, Started};
 use super::pump::{Kept, Pump, RequestWatch, StreamedRequest};
 use super::replay::Unfinished;
-use super::streaming::ResponseStream;
+use super::response_stream::ResponseStream;
 use crate::connection::{Fate, Replay};
 
 /// Pumps requests, and makes the call again as often as that is allowed.

@@ -1,29 +1,41 @@
 //! The four call shapes, as generated code and tools call them.
 //!
+//! A call goes down this list and never back up: its shape first, company around it if it has any, then its plan, which
+//! starts it on a connection as often as it takes.
+//!
 //! | file | concept |
 //! |---|---|
-//! | `accompanied` | calls with interceptors, credentials, or on behalf of another call |
-//! | `plan` | options, deadline and retries, the same for all shapes |
-//! | `quick` | the usual way of a unary call |
-//! | `single` | calls with one response: unary and client streaming |
-//! | `streaming` | calls with a stream of responses: server streaming and bidi |
+//! | `unary`, `client_streaming`, `server_streaming`, `bidi` | the shapes: a function each, and what the call is made of |
+//! | `accompanied` | interceptors, credentials, and calls on behalf of others, around a call of any shape |
 //! | `bidi_request` | the request stream of a bidi call, through all starts of the call |
-//! | `prepared` | messages that take work before they can be written |
-//! | `pump` | from a source of messages into the connection |
 //! | `replay` | a server-streaming call that is made again |
+//! | `plan` | what holds for all starts of a call, and each start |
+//! | `starts` | how often a call is started |
+//! | `deadline` | when a call has to be over |
+//! | `pump` | from a source of messages into the connection |
+//! | `prepared` | messages that take work before they can be written |
+//! | `reply` | the one response of a call |
+//! | `response_stream` | the stream of responses of a call |
 
 mod accompanied;
+mod bidi;
 mod bidi_request;
+mod client_streaming;
+mod deadline;
 mod plan;
 mod prepared;
 mod pump;
-mod quick;
 mod replay;
-mod single;
-mod streaming;
+mod reply;
+mod response_stream;
+mod server_streaming;
+mod starts;
+mod unary;
 
-pub use self::single::{client_streaming, client_streaming_sender, unary};
-pub use self::streaming::{bidi, bidi_sender, server_streaming};
+pub use self::bidi::{bidi, bidi_sender};
+pub use self::client_streaming::{client_streaming, client_streaming_sender};
+pub use self::server_streaming::server_streaming;
+pub use self::unary::unary;
 
 /// Messages a `*_sender` call takes before `send` waits.
 const SENDER_CAPACITY: usize = 16;

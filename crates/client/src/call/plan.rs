@@ -6,15 +6,15 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
 use peregrine_core::compression::{InvalidCompression, Packer, Packing};
-use peregrine_core::deadline::{deadline_after, encode_timeout};
 use peregrine_core::message::Encoding;
 use peregrine_core::observe::{Direction, MessageObserver, Side, tell_message};
 use peregrine_core::{CallOptions, Format, MetadataMap, MethodDescriptor, MethodFormat, Request, Status};
 use tokio::time::Sleep;
 
+use super::deadline::{deadline, now, recurring_timeout};
+use super::starts::{Earlier, Starts};
 use crate::call_error::{CallFacts, explained, hinted};
 use crate::channel::{Channel, backoff};
 use crate::connection::{
@@ -22,9 +22,6 @@ use crate::connection::{
     Timeout, not_encoded,
 };
 use crate::error;
-
-/// Starts of a call on connections that went away before the peer looked at any call.
-const MAX_MISSED: u32 = 5;
 
 /// A call between its making and its start.
 #[derive(Debug)]
@@ -76,51 +73,6 @@ impl LaterStart {
     }
 }
 
-/// How often a call was started in vain, with the certainty that the peer has not worked on it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Starts {
-    missed: u32,
-    was_refused: bool,
-    /// The call waits for ready, so only its deadline or its caller end the starts that no peer has seen.
-    waits: bool,
-}
-
-impl Starts {
-    /// The number of the next start, from 1.
-    fn next(self) -> u32 {
-        1 + self.missed + u32::from(self.was_refused)
-    }
-
-    /// Whether a call that failed so is started again.
-    pub(super) fn allow_another(&mut self, fate: Fate) -> bool {
-        match fate {
-            Fate::Unknown => false,
-            // wire-rules 67: once.
-            Fate::Refused => !std::mem::replace(&mut self.was_refused, true),
-            // wire-rules 75, bug-reports 55
-            Fate::Missed => {
-                self.missed = self.missed.saturating_add(1);
-                self.waits || self.missed <= MAX_MISSED
-            }
-            Fate::Late => true,
-        }
-    }
-
-    /// Starts beyond those that are made at once: before each more, a call that waits for ready pauses as a channel
-    /// does between attempts to connect, since connections that take no calls are as good as none.
-    fn pauses(self) -> u32 {
-        self.missed.saturating_sub(MAX_MISSED)
-    }
-}
-
-/// What was done for a call before its plan was made.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Earlier {
-    /// When the call has to be over, if that was worked out.
-    pub(super) deadline: Option<CallDeadline>,
-    pub(super) starts: Starts,
-}
-
 /// A call that is on its way.
 #[derive(Debug)]
 pub(super) struct Started {
@@ -156,6 +108,8 @@ impl<'a> Plan<'a> {
         }
         let compression = options.compression.as_ref();
         let packer = compression.and_then(|setting| channel.packers().packer(method.path, setting));
+        let mut starts = earlier.starts;
+        starts.waits = options.wait_for_ready.unwrap_or(false);
         let plan = Self {
             channel,
             path: method.path,
@@ -165,7 +119,7 @@ impl<'a> Plan<'a> {
             packer,
             deadline,
             has_waited: earlier.starts.next() > 1,
-            starts: Starts { waits: options.wait_for_ready.unwrap_or(false), ..earlier.starts },
+            starts,
         };
         Ok((plan, message))
     }
@@ -342,11 +296,8 @@ impl<'a> Plan<'a> {
             Err(status) => return Poll::Ready(Err(StartError::Failed(status))),
         };
         let head = RequestHead {
-            scheme: self.channel.scheme(),
+            channel: self.channel.head(),
             path: self.path,
-            authority: self.channel.authority(),
-            user_agent: self.channel.user_agent(),
-            accept_encoding: self.channel.accept_encoding(),
             timeout,
             format: self.format.as_ref().map_or(Format::Proto, |format| format.format),
             encoding: self.packer.as_ref().map_or(Encoding::Identity, |packer| packer.encoding()),
@@ -355,7 +306,7 @@ impl<'a> Plan<'a> {
         let (observer, report) = (self.channel.message_observer(), Cell::new(None));
         let call = NewCall {
             head: &head,
-            deadline: self.deadline,
+            deadline: self.deadline.as_ref(),
             max_request: self.max_request(),
             attempt: self.starts.next(),
             report: observer.map(|_| &report),
@@ -384,7 +335,7 @@ impl<'a> Plan<'a> {
             // wire-rules 16: a timeout of zero is not sent.
             return Err(deadline.exceeded("waiting to be sent"));
         }
-        Ok(Some(Timeout { text: encode_timeout(left), recurs: false }))
+        Ok(Some(Timeout { left, recurs: false }))
     }
 }
 
@@ -402,41 +353,4 @@ fn facts(peer: Arc<str>, attempt: u32, deadline: Option<&CallDeadline>) -> CallF
 /// Whom a call was meant for that did not get as far as a connection.
 fn target_name(channel: &Channel) -> Arc<str> {
     channel.target().to_string().into()
-}
-
-/// What goes into `grpc-timeout` of a call that starts in the moment in which it is made.
-#[inline]
-pub(super) fn timeout_text(deadline: &CallDeadline, timeout: Option<Duration>) -> Timeout {
-    recurring_timeout(deadline, timeout).unwrap_or_else(|| Timeout {
-        text: encode_timeout(deadline.at.saturating_duration_since(deadline.started)),
-        recurs: false,
-    })
-}
-
-/// The caller's own timeout, if no deadline comes before its end: other calls are likely to have the same.
-#[inline]
-fn recurring_timeout(deadline: &CallDeadline, timeout: Option<Duration>) -> Option<Timeout> {
-    let timeout = timeout?;
-    (deadline.started.checked_add(timeout) == Some(deadline.at))
-        .then(|| Timeout { text: encode_timeout(timeout), recurs: true })
-}
-
-/// The earlier of a timeout that begins now and a deadline.
-#[inline]
-pub(super) fn deadline(timeout: Option<Duration>, deadline: Option<Instant>) -> Option<CallDeadline> {
-    if timeout.is_none() && deadline.is_none() {
-        return None;
-    }
-    let started = now();
-    let from_timeout = timeout.and_then(|timeout| deadline_after(started, timeout));
-    let at = match (from_timeout, deadline) {
-        (Some(a), Some(b)) => a.min(b),
-        (a, b) => a.or(b)?,
-    };
-    Some(CallDeadline { at, started, waited: Duration::ZERO })
-}
-
-/// The runtime's clock, so that tests can hold it.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
 }

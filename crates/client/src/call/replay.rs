@@ -12,7 +12,8 @@ use peregrine_core::{Codec, Status};
 use tokio::runtime::Handle;
 
 use super::plan::{LaterStart, Plan};
-use super::streaming::{OneRequest, ResponseStream};
+use super::response_stream::ResponseStream;
+use super::server_streaming::OneRequest;
 use crate::connection::{Fate, Replay};
 
 /// What another start needs, less the message.

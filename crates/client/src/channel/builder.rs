@@ -30,7 +30,7 @@ use super::keepalive::KeepaliveTime;
 use super::method_options::MethodOptions;
 use super::secure::Secure;
 use super::subchannel::{self, Subchannel};
-use crate::connection::HttpCodes;
+use crate::connection::{ChannelHead, HttpCodes};
 use crate::error;
 
 /// What this library calls itself (wire-rules 17).
@@ -215,12 +215,17 @@ impl ChannelBuilder {
         if let Some(observer) = &self.observer {
             methods.observe_compression(&**observer);
         }
+        let head = ChannelHead {
+            scheme: if secure.is_tls() { "https" } else { "http" },
+            authority,
+            user_agent,
+            accept_encoding: compression::accept_encoding(self.accept_encodings),
+        };
         let config = subchannel::Config {
             target,
             connector: self.connector,
             secure,
-            authority,
-            user_agent,
+            head,
             connect_timeout: self.connect_timeout,
             methods,
             formats: self.formats,
@@ -233,7 +238,6 @@ impl ChannelBuilder {
             observer: self.observer,
             message_observer,
             packers: Arc::default(),
-            accept_encoding: compression::accept_encoding(self.accept_encodings),
             http_codes: self.http_codes,
         };
         Ok(Channel { subchannel: Subchannel::new(config) })

@@ -24,9 +24,10 @@ use peregrine_core::{CallOptions, Error, Format, MethodDescriptor, MethodFormat,
 use peregrine_transport::net::{IntoTarget, Target};
 
 pub use self::builder::ChannelBuilder;
+use self::method_options::Settled;
 use self::packers::Packers;
 use self::subchannel::Subchannel;
-use crate::connection::SharedConnection;
+use crate::connection::{ChannelHead, SharedConnection};
 
 /// A way to a server, shared by any number of clients and calls. Cloning is cheap.
 ///
@@ -72,7 +73,7 @@ impl Channel {
 
     /// What calls send as `:authority`.
     pub fn authority(&self) -> &str {
-        &self.subchannel.config.authority
+        &self.subchannel.config.head.authority
     }
 
     /// Whether connections are encrypted.
@@ -96,13 +97,10 @@ impl Channel {
         &self.subchannel.config.credentials
     }
 
-    /// What calls send as `:scheme` (wire-rules 3).
-    pub(crate) fn scheme(&self) -> &'static str {
-        if self.subchannel.config.secure.is_tls() { "https" } else { "http" }
-    }
-
-    pub(crate) fn user_agent(&self) -> &str {
-        &self.subchannel.config.user_agent
+    /// What the heads of all its calls say.
+    #[inline]
+    pub(crate) fn head(&self) -> &ChannelHead {
+        &self.subchannel.config.head
     }
 
     /// How the requests of calls are compressed.
@@ -116,15 +114,15 @@ impl Channel {
         self.subchannel.config.message_observer.as_ref()
     }
 
-    /// What calls send as `grpc-accept-encoding`; empty if they do not.
-    pub(crate) fn accept_encoding(&self) -> &str {
-        &self.subchannel.config.accept_encoding
-    }
-
     /// Options of calls of the method with this path, as far as they set none of their own.
-    #[inline]
     pub(crate) fn defaults(&self, path: &str) -> Cow<'_, CallOptions> {
         self.subchannel.config.methods.of(path)
+    }
+
+    /// What the options of a call of the method with this path come to; `own` are those that the call has set.
+    #[inline]
+    pub(crate) fn settle(&self, own: Option<&CallOptions>, path: &str) -> Settled {
+        self.subchannel.config.methods.settle(own, path)
     }
 
     /// How the messages of a call of `method` are rewritten; `None` if they are in the codec's own format.
@@ -197,10 +195,10 @@ mod tests {
         let tls = ClientTls::with_ca_pem(Authority::new().pem).unwrap();
         for target in ["https://a.test", "a.test:443", "dns:///a.test:443"] {
             let channel = Channel::builder(target).tls(tls.clone()).build().unwrap();
-            assert_eq!(channel.scheme(), "https", "{target}");
+            assert_eq!(channel.head().scheme, "https", "{target}");
         }
         for target in ["http://a.test", "a.test:443", "unix:/a"] {
-            assert_eq!(Channel::builder(target).build().unwrap().scheme(), "http", "{target}");
+            assert_eq!(Channel::builder(target).build().unwrap().head().scheme, "http", "{target}");
         }
         // What names TLS is never called without.
         assert!(Channel::builder("http://a.test").tls(tls).build().is_err());

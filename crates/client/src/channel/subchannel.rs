@@ -35,7 +35,7 @@ use super::method_options::MethodOptions;
 use super::packers::Packers;
 use super::secure::Secure;
 use crate::connection::driver::Driver;
-use crate::connection::{HttpCodes, Observed, SharedConnection};
+use crate::connection::{ChannelHead, HttpCodes, Observed, SharedConnection};
 use crate::error;
 
 /// How long the peer may take for its part of TLS once the socket is open, and for its SETTINGS once that is done; the
@@ -52,11 +52,8 @@ pub(super) struct Config {
     pub(super) target: Target,
     pub(super) connector: Connector,
     pub(super) secure: Secure,
-    pub(super) authority: String,
-    pub(super) user_agent: String,
+    pub(super) head: ChannelHead,
     pub(super) packers: Arc<Packers>,
-    /// Empty to send none.
-    pub(super) accept_encoding: String,
     pub(super) connect_timeout: Duration,
     pub(super) formats: Formats,
     pub(super) methods: MethodOptions,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use peregrine_core::Status;
 use peregrine_core::call::SharedInbox;
 use peregrine_core::message::UnaryBody;
+use peregrine_core::{Format, Status};
 use peregrine_http2::{Head, StreamKey};
 
 use super::response::{self, Fate, Stage};
@@ -42,8 +42,6 @@ pub(crate) enum NewSink {
 /// Where the response of a call goes.
 #[derive(Debug)]
 pub(super) enum Sink {
-    /// Nowhere: there is no call.
-    Vacant,
     /// To a future that waits for all of it.
     Single(SingleSink),
     /// To a reader that takes message by message.
@@ -51,11 +49,11 @@ pub(super) enum Sink {
 }
 
 /// A response with one message.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SingleSink {
     pub(super) caller: Option<Waker>,
-    /// Boxed, so that the calls of a connection pass its storage on.
-    pub(super) body: Box<Body>,
+    /// Boxed, so that the calls of a connection pass its storage on. `None` where there is no call.
+    pub(super) body: Option<Box<Body>>,
     /// The response head, if it has metadata.
     pub(super) head: Option<Arc<Head>>,
     /// Set at the end: the trailers, if they have metadata, or the failure.
@@ -100,9 +98,7 @@ impl CallFailure {
     /// read is left out: the call has failed, and its own status says more.
     pub(super) fn after(self, head: Option<Arc<Head>>) -> Self {
         match head.map(|head| metadata(&head)) {
-            Some(Ok(metadata)) => {
-                Self { status: self.status.with_initial_metadata(metadata.into_shared()), ..self }
-            }
+            Some(Ok(metadata)) => Self { status: self.status.with_initial_metadata(metadata), ..self },
             Some(Err(_)) | None => self,
         }
     }
@@ -155,14 +151,48 @@ fn rounded(duration: Duration) -> Duration {
 
 const ONE_MILLISECOND: Duration = Duration::from_millis(1);
 
+impl Call {
+    /// A place for calls of which nothing is known yet but the `stream` of the first.
+    pub(super) fn new(stream: StreamKey) -> Self {
+        Self {
+            stream,
+            stage: Stage::Head(Format::Proto),
+            deadline: None,
+            attempt: 0,
+            writes_at_start: 0,
+            pump: None,
+            sink: Sink::default(),
+        }
+    }
+}
+
 impl Sink {
+    /// A reply of one message shall come into `body`, and be told to `caller`.
+    #[inline]
+    pub(super) fn expect_reply(&mut self, body: Box<Body>, caller: Waker) {
+        if let Self::Single(single) = self {
+            // In place: most calls follow one of their kind.
+            (single.caller, single.body) = (Some(caller), Some(body));
+        } else {
+            *self =
+                Self::Single(SingleSink { caller: Some(caller), body: Some(body), ..SingleSink::default() });
+        }
+    }
+
     /// The part that reads events.
     #[inline]
     pub(super) fn reader(&mut self) -> response::Sink<'_> {
         match self {
-            Self::Vacant => response::Sink::Nobody,
-            Self::Single(single) => response::Sink::Single { body: &mut single.body, head: &mut single.head },
+            Self::Single(SingleSink { body: Some(body), head, .. }) => response::Sink::Single { body, head },
+            Self::Single(_) => response::Sink::Nobody,
             Self::Stream(stream) => response::Sink::Stream(&stream.inbox),
         }
+    }
+}
+
+/// That of a vacant place.
+impl Default for Sink {
+    fn default() -> Self {
+        Self::Single(SingleSink::default())
     }
 }

@@ -10,7 +10,7 @@ use super::call::{Call, Sink};
 /// Names a call of one connection. Stale ids find nothing.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct CallId {
-    index: u32,
+    pub(super) index: u32,
     generation: u32,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Calls {
     streams: Vec<Option<(StreamKey, CallId)>>,
 }
 
-/// A place for a call, used again in place. It is vacant while its call's sink is.
+/// A place for a call, used again in place.
 #[derive(Debug)]
 struct Slot {
     generation: u32,
@@ -39,26 +39,23 @@ struct Slot {
 }
 
 impl Calls {
-    /// Adds a call, whose stream is new.
+    /// Takes a place for the call of a new stream. What is found there is what the call before has left behind.
     #[inline]
-    pub(super) fn insert(&mut self, call: Call) -> CallId {
-        let stream = call.stream;
-        let id = if let Some(index) = self.vacant.pop() {
-            let slot = &mut self.slots[index as usize];
-            slot.call = call;
-            CallId { index, generation: slot.generation }
-        } else {
+    pub(super) fn open(&mut self, stream: StreamKey) -> (CallId, &mut Call) {
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, call: Call::new(stream) });
             // Bounded by the streams of one connection, below 2^31.
-            let index = self.slots.len() as u32;
-            self.slots.push(Slot { generation: 0, call });
-            CallId { index, generation: 0 }
-        };
-        let index = stream.index();
-        if index >= self.streams.len() {
-            self.streams.resize(index + 1, None);
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        let id = CallId { index, generation: slot.generation };
+        slot.call.stream = stream;
+        let at = stream.index();
+        if at >= self.streams.len() {
+            self.streams.resize(at + 1, None);
         }
-        self.streams[index] = Some((stream, id));
-        id
+        self.streams[at] = Some((stream, id));
+        (id, &mut slot.call)
     }
 
     /// The call of a stream that has not been detached.
@@ -98,17 +95,23 @@ impl Calls {
         (slot.generation == id.generation).then_some(&mut slot.call)
     }
 
-    /// Takes a call out: what is worth keeping of it is its sink.
+    /// Makes the place of a call free whose response was taken out of it.
     #[inline]
-    pub(super) fn remove(&mut self, id: CallId) -> Option<Sink> {
-        let slot = self.slots.get_mut(id.index as usize)?;
-        if slot.generation != id.generation {
-            return None;
+    pub(super) fn vacate(&mut self, id: CallId) {
+        if let Some(slot) = self.slots.get_mut(id.index as usize)
+            && slot.generation == id.generation
+        {
+            // A vacant slot has a generation that no id has had yet.
+            slot.generation = slot.generation.wrapping_add(1);
+            self.vacant.push(id.index);
         }
-        // A vacant slot has a generation that no id has had yet.
-        slot.generation = slot.generation.wrapping_add(1);
-        self.vacant.push(id.index);
-        Some(std::mem::replace(&mut slot.call.sink, Sink::Vacant))
+    }
+
+    /// Takes a call out: what is worth keeping of it is its sink.
+    pub(super) fn remove(&mut self, id: CallId) -> Option<Sink> {
+        let sink = std::mem::take(&mut self.get_mut(id)?.sink);
+        self.vacate(id);
+        Some(sink)
     }
 
     /// The calls whose streams have not been detached.

@@ -11,13 +11,17 @@
 //! | `deadlines` | one timer for all calls |
 //! | `driver` | the task between socket and engine |
 //! | `effects` | what is done once the lock is released |
+//! | `events` | what the engine's events, the time, and the end of the connection do to the calls |
 //! | `handshake` | what a peer that is no gRPC server said instead |
 //! | `http_codes` | codes for HTTP statuses, where the channel has its own |
 //! | `message_target` | where codecs write |
 //! | `observed` | what an observer hears |
+//! | `opener` | starting a call, waiting for a stream if need be |
+//! | `page` | what is no response of gRPC's |
 //! | `request_head`, `response_head` | header blocks both ways |
 //! | `response` | the states of a response |
-//! | `state` | what the mutex guards, and what events do to it |
+//! | `spent_body` | the storage of replies, on its way to calls to come |
+//! | `state` | what the mutex guards, and what callers ask of it |
 //! | `stream_queue` | calls waiting for the peer's stream limit |
 //! | `whole` | requests and responses in one piece |
 
@@ -26,13 +30,17 @@ mod calls;
 mod deadlines;
 pub(crate) mod driver;
 mod effects;
+mod events;
 mod handshake;
 mod http_codes;
 mod message_target;
 mod observed;
+mod opener;
+mod page;
 mod request_head;
 mod response;
 mod response_head;
+mod spent_body;
 mod state;
 mod stream_queue;
 mod whole;
@@ -58,12 +66,13 @@ pub(crate) use self::message_target::MessageTarget;
 use self::message_target::WriteError;
 pub(crate) use self::message_target::not_encoded;
 pub(crate) use self::observed::Observed;
-pub(crate) use self::request_head::{RequestHead, Timeout};
+pub(crate) use self::opener::Opener;
+pub(crate) use self::request_head::{ChannelHead, RequestHead, Timeout};
 use self::response::End;
 pub(crate) use self::response::{Fate, too_large_hint};
 pub(crate) use self::response_head::metadata;
+pub(crate) use self::spent_body::give_back;
 use self::state::State;
-use self::stream_queue::Ticket;
 pub(crate) use self::whole::WholeRequest;
 use crate::call_error::{CallFacts, explained};
 use crate::channel::keepalive::KeepaliveTime;
@@ -104,7 +113,7 @@ pub(crate) enum Writable {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewCall<'a> {
     pub(crate) head: &'a RequestHead<'a>,
-    pub(crate) deadline: Option<CallDeadline>,
+    pub(crate) deadline: Option<&'a CallDeadline>,
     /// Longest request message, in bytes.
     pub(crate) max_request: usize,
     /// Starts of the call, this one included.
@@ -203,24 +212,16 @@ impl SharedConnection {
         driver.0 = state.driver.take();
         let started = match state.start_whole(call, request, waker) {
             Some(id) => Ok(id),
-            None if state.engine.can_open() => state.start(call, request, waker),
+            None if request.is_plain() && state.engine.can_open() => state.start(call, request, waker),
             None => return None,
         };
         drop(state);
         Some(started)
     }
 
-    /// The answer of a call with a single response. The storage of its body goes back with the next answer that this
-    /// thread asks for, see [`give_back`].
-    #[inline]
+    /// The answer of a call with a single response. Once it is decoded, its storage is to be [given back](give_back).
     pub(crate) fn poll_reply(&self, id: CallId, cx: &mut Context<'_>) -> Poll<Reply> {
-        let mut state = self.lock();
-        let reply = state.poll_reply(id, cx.waker());
-        if reply.is_ready() {
-            state.recycle(SPENT.take());
-        }
-        drop(state);
-        reply
+        self.lock().poll_reply(id, cx.waker())
     }
 
     /// The caller has lost interest: RST_STREAM(CANCEL), and the call is forgotten (wire-rules 72).
@@ -340,89 +341,6 @@ impl fmt::Debug for SharedConnection {
             .field("accepts_calls", &self.accepts_calls())
             .finish_non_exhaustive()
     }
-}
-
-/// Starts one call on a connection, waiting for a stream if the peer's limit is reached (wire-rules 82).
-#[derive(Debug)]
-pub(crate) struct Opener {
-    connection: Arc<SharedConnection>,
-    ticket: Option<Ticket>,
-}
-
-impl Opener {
-    pub(crate) fn new(connection: Arc<SharedConnection>) -> Self {
-        Self { connection, ticket: None }
-    }
-
-    pub(crate) fn connection(&self) -> &SharedConnection {
-        &self.connection
-    }
-
-    /// The connection, once the call is started.
-    pub(crate) fn into_connection(self) -> Arc<SharedConnection> {
-        Arc::clone(&self.connection)
-    }
-
-    /// Opens a stream, writes the head and what `outgoing` writes, and leaves a slot with its sink behind.
-    ///
-    /// # Errors
-    /// See [`StartError`]; nothing was sent, or what was is reset.
-    pub(crate) fn poll_start(
-        &mut self,
-        cx: &mut Context<'_>,
-        call: &NewCall<'_>,
-        outgoing: &mut impl Outgoing,
-    ) -> Poll<Result<CallId, StartError>> {
-        let shared = &self.connection;
-        let mut driver = WokenAtEnd::default();
-        let mut state = shared.lock();
-        if !shared.accepts_calls() || state.engine.is_going_away() {
-            return Poll::Ready(Err(StartError::Gone(state.missed())));
-        }
-        if !state.queue.is_turn(self.ticket) || !state.engine.can_open() {
-            state.queue.wait(&mut self.ticket, cx.waker());
-            return Poll::Pending;
-        }
-        driver.0 = state.driver.take();
-        let started = state.start(call, outgoing, cx.waker());
-        let mut next = None;
-        if let Some(ticket) = self.ticket.take()
-            && state.queue.leave(ticket)
-            && started.is_err()
-        {
-            next = state.queue.call_next();
-        }
-        drop(state);
-        if let Some(next) = next {
-            next.wake();
-        }
-        Poll::Ready(started)
-    }
-}
-
-impl Drop for Opener {
-    fn drop(&mut self) {
-        let Some(ticket) = self.ticket.take() else { return };
-        let mut state = self.connection.lock();
-        let next = if state.queue.leave(ticket) { state.queue.call_next() } else { None };
-        drop(state);
-        if let Some(next) = next {
-            next.wake();
-        }
-    }
-}
-
-thread_local! {
-    /// The storage of the reply that this thread has decoded last.
-    static SPENT: Cell<Option<Box<Body>>> = const { Cell::new(None) };
-}
-
-/// Takes the storage of a reply that was decoded, for the next one. It waits with the thread for the connection to be
-/// locked anyway.
-#[inline]
-pub(crate) fn give_back(mut body: Box<Body>) {
-    body.clear();
-    SPENT.set(Some(body));
 }
 
 /// Unlocks and wakes the driver: there is output.

@@ -3,13 +3,13 @@
 //! The engine's memo hands the same [`Head`] to every call that received the same bytes, so the facts below are kept
 //! with it: most responses of a connection cost no look at a header field at all.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use peregrine_core::Format;
 use peregrine_core::compression::EncodingSet;
 use peregrine_core::content_type::{self, ContentType};
 use peregrine_core::message::Encoding;
-use peregrine_core::metadata::{InvalidMetadata, MetadataMap, SharedMetadata, is_reserved_on_receipt};
+use peregrine_core::metadata::{InvalidMetadata, MetadataMap, is_reserved_on_receipt};
 use peregrine_core::status::{Code, Status, StatusFields};
 use peregrine_http2::Head;
 
@@ -30,7 +30,7 @@ pub(super) struct ResponseHead {
     user_fields: usize,
     user_bytes: usize,
     /// The user's fields, once somebody has asked for them; `None` if one cannot be read.
-    metadata: OnceLock<Option<Arc<MetadataMap>>>,
+    metadata: OnceLock<Option<MetadataMap>>,
 }
 
 impl ResponseHead {
@@ -104,14 +104,14 @@ impl ResponseHead {
 ///
 /// # Errors
 /// INTERNAL for a `-bin` field that is not base64 (wire-rules 25).
-pub(crate) fn metadata(head: &Head) -> Result<SharedMetadata, Status> {
+pub(crate) fn metadata(head: &Head) -> Result<MetadataMap, Status> {
     let facts = ResponseHead::of(head);
     if facts.user_fields == 0 {
-        return Ok(SharedMetadata::new());
+        return Ok(MetadataMap::new());
     }
-    match facts.metadata.get_or_init(|| read(head, facts).ok().map(Arc::new)) {
-        Some(metadata) => Ok(Arc::clone(metadata).into()),
-        None => read(head, facts).map(SharedMetadata::from),
+    match facts.metadata.get_or_init(|| read(head, facts).ok()) {
+        Some(metadata) => Ok(metadata.clone()),
+        None => read(head, facts),
     }
 }
 
@@ -126,7 +126,7 @@ fn read(head: &Head, facts: &ResponseHead) -> Result<MetadataMap, Status> {
 /// The status that `head`, which has a `grpc-status`, stands for, with the metadata beside it.
 pub(super) fn status(head: &Head) -> Status {
     let metadata = match metadata(head) {
-        Ok(metadata) => metadata.into_own(),
+        Ok(metadata) => metadata,
         Err(status) => return status,
     };
     let mut fields = StatusFields::default();

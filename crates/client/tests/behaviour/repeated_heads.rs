@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use peregrine_client::Channel;
-use peregrine_core::{Code, Request, Status};
+use peregrine_core::{Code, MetadataMap, Request, Status};
 use peregrine_http2::frame::Setting;
 use peregrine_http2::{ErrorCode, StreamId};
 use peregrine_testkit::peer::{Asked, ServerPeer, message as framed, raw_frame};
@@ -84,6 +84,58 @@ fn requests_at_hand_keep_to_settings_and_options_that_change() {
     });
 }
 
+// wire-rules H1, 20, 23, 86; RFC 7541 4.2
+#[test]
+fn metadata_that_comes_again_is_sent_as_it_was_the_first_time() {
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        let mut common = MetadataMap::new();
+        common.append("k", "common").unwrap();
+        common.append_bin("k-bin", &[0, 255]).unwrap();
+        common.append("token", "secret").unwrap();
+        assert!(common.set_sensitive("token"));
+        let with = |metadata: &MetadataMap| {
+            let mut request = Request::new(message("x"));
+            *request.metadata_mut() = metadata.clone();
+            request
+        };
+        let mut sizes = [0, 4_096, 64, 4_096].into_iter();
+        let mut first = None;
+        loop {
+            for round in 0..TIMES {
+                let (reply, asked) = exchange(&channel, &mut server, with(&common)).await;
+                reply.unwrap();
+                assert_eq!(*first.get_or_insert_with(|| asked.head.clone()), asked.head, "round {round}");
+                assert_eq!((asked.field("token"), asked.field("k-bin")), (Some("secret"), Some("AP8")));
+                // What a call changes in its copy is its own.
+                let mut request = with(&common);
+                request.metadata_mut().insert("k", &format!("request {round}")).unwrap();
+                let (reply, asked) = exchange(&channel, &mut server, request).await;
+                reply.unwrap();
+                assert_eq!(asked.field("k"), Some(&*format!("request {round}")));
+                assert_eq!(common.get("k"), Some("common"));
+                let (reply, asked) = exchange(&channel, &mut server, Request::new(message("x"))).await;
+                reply.unwrap();
+                assert_eq!((asked.field("k"), asked.field("token")), (None, None));
+            }
+            let Some(table) = sizes.next() else { break };
+            server.settings(&[Setting::HeaderTableSize(table)]).await;
+            server.drain().await;
+        }
+        // Of other entries that look alike, not one is taken for these.
+        let mut open = common.clone();
+        open.remove("token");
+        open.append("token", "secret").unwrap();
+        for _ in 0..TIMES {
+            for metadata in [&open, &common] {
+                let (reply, asked) = exchange(&channel, &mut server, with(metadata)).await;
+                reply.unwrap();
+                assert_eq!(Some(&asked.head), first.as_ref());
+            }
+        }
+    });
+}
+
 /// A literal field that goes into the table, and one that does not.
 fn literal(kind: u8, name: &str, value: &str) -> Vec<u8> {
     let mut out = vec![kind];
@@ -133,6 +185,39 @@ fn the_same_octets_of_a_response_may_mean_another_field() {
                 });
                 let code = reply.map_or_else(|status| status.code(), |_| Code::Ok);
                 assert_eq!(code, Code::from_i32(status.parse().unwrap()), "{status}");
+            }
+        }
+    });
+}
+
+// wire-rules M3, 62: a reply that lies whole in the input has all that one has that comes in pieces.
+#[test]
+fn a_reply_has_its_metadata_however_often_its_blocks_come() {
+    virtual_time(async {
+        let (channel, mut server) = connected().await;
+        let ended = literal(0, "grpc-status", "0");
+        let more = |block: &[u8], value: &str| [block, &literal(0, "k", value)].concat();
+        let replies = [
+            (head(&[]), ended.clone(), (None, None)),
+            (more(&head(&[]), "head"), ended.clone(), (Some("head"), None)),
+            (head(&[]), more(&ended, "tail"), (None, Some("tail"))),
+            (more(&head(&[]), "a"), more(&ended, "b"), (Some("a"), Some("b"))),
+        ];
+        for times in [TIMES, 1, 1, 1] {
+            for (head, trailers, expected) in &replies {
+                for time in 0..times {
+                    let (reply, ()) = tokio::join!(unary(&channel, message("")), async {
+                        let stream = server.request().await.stream;
+                        answer(&mut server, stream, head, trailers).await;
+                    });
+                    let reply = reply.unwrap();
+                    let seen = (reply.metadata().get("k"), reply.trailers().get("k"));
+                    assert_eq!(seen, *expected, "time {time}");
+                    assert_eq!(
+                        (reply.metadata().len(), reply.trailers().len()),
+                        (usize::from(expected.0.is_some()), usize::from(expected.1.is_some()))
+                    );
+                }
             }
         }
     });

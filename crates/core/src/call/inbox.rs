@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use crate::message::{Deframer, Encoding};
-use crate::metadata::SharedMetadata;
+use crate::metadata::MetadataMap;
 use crate::observe::MessageObserver;
 use crate::status::Status;
 
@@ -68,7 +68,7 @@ pub struct SharedInbox {
 struct Inbox {
     /// Bytes the reader has not fetched yet.
     arrived: Deframer,
-    headers: Option<SharedMetadata>,
+    headers: Option<MetadataMap>,
     end: Option<End>,
     /// The reader is gone; bytes are dropped.
     abandoned: bool,
@@ -80,7 +80,7 @@ struct Inbox {
 #[derive(Debug)]
 pub(crate) enum End {
     /// In good order.
-    Clean(SharedMetadata),
+    Clean(MetadataMap),
     /// With this status.
     Failed(Status),
 }
@@ -162,7 +162,7 @@ impl SharedInbox {
     }
 
     /// Driver, client side: the response headers came.
-    pub fn set_headers(&self, headers: impl Into<SharedMetadata>) {
+    pub fn set_headers(&self, headers: MetadataMap) {
         let headers = headers.into();
         let mut inbox = self.lock();
         inbox.headers = Some(headers);
@@ -180,11 +180,11 @@ impl SharedInbox {
     /// is not complete then is INTERNAL (wire-rules 45); a status is delivered
     /// after the messages that are complete. Only the first end counts.
     pub fn finish(&self, status: Option<Status>) {
-        self.end(status.map_or_else(|| End::Clean(SharedMetadata::new()), End::Failed));
+        self.end(status.map_or_else(|| End::Clean(MetadataMap::new()), End::Failed));
     }
 
     /// Driver, client side: as [`finish`](Self::finish) with success and these trailers.
-    pub fn finish_with_trailers(&self, trailers: impl Into<SharedMetadata>) {
+    pub fn finish_with_trailers(&self, trailers: MetadataMap) {
         self.end(End::Clean(trailers.into()));
     }
 
@@ -228,7 +228,7 @@ impl SharedInbox {
             Fetched::More
         } else if let Some(end) = inbox.end.take() {
             // The end stays told, so that nothing is pushed behind it.
-            inbox.end = Some(End::Clean(SharedMetadata::new()));
+            inbox.end = Some(End::Clean(MetadataMap::new()));
             Fetched::Ended(end)
         } else {
             if !local.unread().is_empty() {
@@ -253,7 +253,7 @@ impl SharedInbox {
 
     /// Reader: the headers, once; `Err` if the call ended without any, with
     /// the status if it failed. `None` to wait.
-    pub(crate) fn fetch_headers(&self, cx: &Context<'_>) -> Option<Result<SharedMetadata, Option<Status>>> {
+    pub(crate) fn fetch_headers(&self, cx: &Context<'_>) -> Option<Result<MetadataMap, Option<Status>>> {
         let mut inbox = self.lock();
         if let Some(headers) = inbox.headers.take() {
             return Some(Ok(headers));
@@ -269,7 +269,7 @@ impl SharedInbox {
     }
 
     /// Reader: the headers, if they came.
-    pub(crate) fn take_headers(&self) -> Option<SharedMetadata> {
+    pub(crate) fn take_headers(&self) -> Option<MetadataMap> {
         self.lock().headers.take()
     }
 

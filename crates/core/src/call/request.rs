@@ -12,7 +12,7 @@ use crate::call::{
 };
 use crate::compression::Compression;
 use crate::format::Format;
-use crate::metadata::{MetadataMap, SharedMetadata};
+use crate::metadata::MetadataMap;
 
 /// A request message (or a stream of them) with metadata, deadline and peer.
 ///
@@ -21,7 +21,7 @@ use crate::metadata::{MetadataMap, SharedMetadata};
 #[derive(Debug, Default)]
 pub struct Request<T> {
     message: T,
-    metadata: SharedMetadata,
+    metadata: MetadataMap,
     context: CallContext,
     peer: Option<Arc<Peer>>,
     /// What most requests do without. A request is moved several times on its way to its handler.
@@ -60,7 +60,7 @@ impl<T> Request<T> {
     pub fn new(message: T) -> Self {
         Self {
             message,
-            metadata: SharedMetadata::new(),
+            metadata: MetadataMap::new(),
             context: CallContext::default(),
             peer: None,
             rare: None,
@@ -98,7 +98,7 @@ impl<T> Request<T> {
     /// Message, metadata and extensions.
     pub fn into_parts(self) -> (T, MetadataMap, Extensions) {
         let extensions = self.rare.map_or_else(Extensions::new, |rare| rare.extensions);
-        (self.message, self.metadata.into_own(), extensions)
+        (self.message, self.metadata, extensions)
     }
 
     /// The message.
@@ -118,13 +118,7 @@ impl<T> Request<T> {
 
     /// Metadata, to change.
     pub fn metadata_mut(&mut self) -> &mut MetadataMap {
-        self.metadata.make_mut()
-    }
-
-    /// Metadata that many requests share; copied when this one changes it. Set by the server, whose callers repeat
-    /// the same header block call after call.
-    pub fn share_metadata(&mut self, metadata: Arc<MetadataMap>) {
-        self.metadata = metadata.into();
+        &mut self.metadata
     }
 
     /// Values by type that stay inside the process.
@@ -205,12 +199,12 @@ impl<T> Request<T> {
         !self.extensions().is_empty() || self.context.cancellation.is_set()
     }
 
-    pub(crate) fn take_carried(&mut self) -> (SharedMetadata, Extensions) {
+    pub(crate) fn take_carried(&mut self) -> (MetadataMap, Extensions) {
         let extensions = self.rare.as_deref_mut().map(|rare| std::mem::take(&mut rare.extensions));
         (std::mem::take(&mut self.metadata), extensions.unwrap_or_default())
     }
 
-    pub(crate) fn restore_carried(&mut self, metadata: SharedMetadata, extensions: Extensions) {
+    pub(crate) fn restore_carried(&mut self, metadata: MetadataMap, extensions: Extensions) {
         self.metadata = metadata;
         if !extensions.is_empty() || self.rare.is_some() {
             self.rare_mut().extensions = extensions;
@@ -236,6 +230,12 @@ impl<T> Request<T> {
     /// The options of the call.
     pub fn options(&self) -> &CallOptions {
         &self.rare().options
+    }
+
+    /// The options, if the call may have set any. Most set none.
+    #[inline]
+    pub fn own_options(&self) -> Option<&CallOptions> {
+        self.rare.as_deref().map(|rare| &rare.options)
     }
 
     /// The options, to change.
@@ -398,10 +398,9 @@ mod tests {
     fn shared_metadata_is_copied_by_the_request_that_changes_it() {
         let mut shared = MetadataMap::new();
         shared.insert("k", "v").unwrap();
-        let shared = Arc::new(shared);
         let (mut one, mut other) = (Request::new(1), Request::new(2));
-        one.share_metadata(Arc::clone(&shared));
-        other.share_metadata(Arc::clone(&shared));
+        *one.metadata_mut() = shared.clone();
+        *other.metadata_mut() = shared;
         one.metadata_mut().insert("k", "changed").unwrap();
         assert_eq!(one.metadata().get("k"), Some("changed"));
         assert_eq!(other.metadata().get("k"), Some("v"));

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use crate::call::Extensions;
 use crate::compression::Compression;
-use crate::metadata::{MetadataMap, SharedMetadata};
+use crate::metadata::MetadataMap;
 
 /// A response message (or a stream of them) with initial and trailing metadata.
 ///
@@ -12,8 +12,8 @@ use crate::metadata::{MetadataMap, SharedMetadata};
 #[derive(Debug, Default)]
 pub struct Response<T> {
     message: T,
-    metadata: SharedMetadata,
-    trailers: SharedMetadata,
+    metadata: MetadataMap,
+    trailers: MetadataMap,
     /// What most responses do without. A response is moved several times on its way to its caller.
     rare: Option<Box<Rare>>,
 }
@@ -32,7 +32,7 @@ impl Rare {
 impl<T> Response<T> {
     /// A response without metadata.
     pub fn new(message: T) -> Self {
-        Self { message, metadata: SharedMetadata::new(), trailers: SharedMetadata::new(), rare: None }
+        Self { message, metadata: MetadataMap::new(), trailers: MetadataMap::new(), rare: None }
     }
 
     fn rare(&self) -> &Rare {
@@ -65,7 +65,7 @@ impl<T> Response<T> {
     /// Message, initial metadata, trailing metadata and extensions.
     pub fn into_parts(self) -> (T, MetadataMap, MetadataMap, Extensions) {
         let extensions = self.rare.map_or_else(Extensions::new, |rare| rare.extensions);
-        (self.message, self.metadata.into_own(), self.trailers.into_own(), extensions)
+        (self.message, self.metadata, self.trailers, extensions)
     }
 
     /// The message.
@@ -85,7 +85,7 @@ impl<T> Response<T> {
 
     /// Initial metadata, to change.
     pub fn metadata_mut(&mut self) -> &mut MetadataMap {
-        self.metadata.make_mut()
+        &mut self.metadata
     }
 
     /// Trailing metadata, sent beside the status.
@@ -95,21 +95,13 @@ impl<T> Response<T> {
 
     /// Trailing metadata, to change.
     pub fn trailers_mut(&mut self) -> &mut MetadataMap {
-        self.trailers.make_mut()
+        &mut self.trailers
     }
 
-    /// Takes initial and trailing metadata out; copied where others share it.
+    /// Takes initial and trailing metadata out.
     #[inline]
     pub fn take_metadata(&mut self) -> (MetadataMap, MetadataMap) {
-        let taken = |metadata: &mut SharedMetadata| std::mem::take(metadata).into_own();
-        (taken(&mut self.metadata), taken(&mut self.trailers))
-    }
-
-    /// Initial and trailing metadata that other responses may share. Set by the client, whose servers repeat the same
-    /// header blocks call after call.
-    pub fn share_metadata(&mut self, metadata: SharedMetadata, trailers: SharedMetadata) {
-        self.metadata = metadata;
-        self.trailers = trailers;
+        (std::mem::take(&mut self.metadata), std::mem::take(&mut self.trailers))
     }
 
     /// Values by type that stay inside the process.

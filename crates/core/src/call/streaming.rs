@@ -14,7 +14,7 @@ use crate::call::watch::StreamWatch;
 use crate::codec::{Codec, DecodeError, DecodeLimits, Payload};
 use crate::format::{Transcode, rewritten};
 use crate::message::{Deframer, PREFIX_LEN, truncated};
-use crate::metadata::{MetadataMap, SharedMetadata};
+use crate::metadata::MetadataMap;
 use crate::observe::MessageSize;
 use crate::status::Status;
 
@@ -43,9 +43,9 @@ pub struct Streaming<T> {
     reported: u64,
     /// Of the message decoded last.
     compressed: bool,
-    headers: Option<SharedMetadata>,
+    headers: Option<MetadataMap>,
     /// `Some` once the stream has ended.
-    trailers: Option<SharedMetadata>,
+    trailers: Option<MetadataMap>,
     /// Who looks on. The lock is never taken: it only lets hooks that must not be shared live here.
     watch: Option<Box<Mutex<Watch<T>>>>,
 }
@@ -154,7 +154,7 @@ impl<T> Streaming<T> {
     /// On a client: the trailing metadata, once the stream has ended, be it in an error.
     // wire-rules 97
     pub fn trailers(&self) -> Option<&MetadataMap> {
-        self.trailers.as_deref()
+        self.trailers.as_ref()
     }
 
     /// Decodes the next message that is whole in `local`.
@@ -225,7 +225,7 @@ impl<T> Streaming<T> {
     /// The peer's bytes are wrong or too many, or nobody wants them: nothing after them can be read.
     fn on_local_failure(&mut self, status: Status) -> Status {
         self.keep_headers();
-        self.trailers = Some(SharedMetadata::new());
+        self.trailers = Some(MetadataMap::new());
         self.local.discard();
         self.inbox.abandon();
         match self.tell_end(Err(status)) {
@@ -235,9 +235,9 @@ impl<T> Streaming<T> {
     }
 
     /// What those who look on make of the end.
-    fn tell_end(&mut self, result: Result<SharedMetadata, Status>) -> Result<SharedMetadata, Status> {
+    fn tell_end(&mut self, result: Result<MetadataMap, Status>) -> Result<MetadataMap, Status> {
         match self.watch() {
-            Some(watch) => watch.watch.on_end(result.map(SharedMetadata::into_own)).map(SharedMetadata::from),
+            Some(watch) => watch.watch.on_end(result),
             None => result,
         }
     }
@@ -251,7 +251,7 @@ impl<T> Streaming<T> {
         };
         let (trailers, failure) = match self.tell_end(result) {
             Ok(trailers) => (trailers, None),
-            Err(status) => (kept.unwrap_or_else(|| status.metadata().clone().into()), Some(status)),
+            Err(status) => (kept.unwrap_or_else(|| status.metadata().clone()), Some(status)),
         };
         self.trailers = Some(trailers);
         self.local.discard();

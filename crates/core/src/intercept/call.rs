@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::end::{CallEnd, EndHooks};
 use super::message::{Message, MessageHooks};
 use crate::call::{CallOptions, Extensions, MethodDescriptor, PeerAddr, PeerIdentity, Request, Response};
-use crate::metadata::{MetadataMap, SharedMetadata};
+use crate::metadata::MetadataMap;
 use crate::observe::Side;
 use crate::status::Status;
 
@@ -24,7 +24,7 @@ pub struct InterceptedCall<'m> {
 /// What comes out of an [`InterceptedCall`]. For the server and the client.
 #[derive(Debug, Default)]
 pub struct Intercepted {
-    pub(super) metadata: SharedMetadata,
+    pub(super) metadata: MetadataMap,
     /// Values by type, for the handler or from the caller.
     pub extensions: Extensions,
     /// When the call is over.
@@ -53,12 +53,11 @@ impl<'m> InterceptedCall<'m> {
     /// A call on a server.
     pub fn on_server(
         method: MethodDescriptor<'m>,
-        metadata: Arc<MetadataMap>,
+        metadata: MetadataMap,
         deadline: Option<Instant>,
         peer: PeerAddr,
         is_secure: bool,
     ) -> Self {
-        let metadata = SharedMetadata::from(metadata);
         let parts = Intercepted { metadata, deadline, peer, ..Intercepted::default() };
         Self { side: Side::Server, method, is_secure, parts }
     }
@@ -117,7 +116,7 @@ impl<'m> InterceptedCall<'m> {
 
     /// The request's metadata, to change: what the handler sees, or what is sent.
     pub fn metadata_mut(&mut self) -> &mut MetadataMap {
-        self.parts.metadata.make_mut()
+        &mut self.parts.metadata
     }
 
     /// Values by type that the handler's request will have, or the caller's has.
@@ -207,9 +206,9 @@ impl<'m> InterceptedCall<'m> {
 }
 
 impl Intercepted {
-    /// The request's metadata, to share.
-    pub fn shared_metadata(&mut self) -> Arc<MetadataMap> {
-        std::mem::take(&mut self.metadata).into_shared()
+    /// Takes the request's metadata out.
+    pub fn take_metadata(&mut self) -> MetadataMap {
+        std::mem::take(&mut self.metadata)
     }
 
     /// Gives a client's request back what it carried, changes included.

@@ -25,7 +25,7 @@ const METHOD: MethodDescriptor<'static> = MethodDescriptor {
 type Log = Arc<Mutex<Vec<String>>>;
 
 fn call() -> InterceptedCall<'static> {
-    InterceptedCall::on_server(METHOD, Arc::default(), None, PeerAddr::Unknown, false)
+    InterceptedCall::on_server(METHOD, MetadataMap::new(), None, PeerAddr::Unknown, false)
 }
 
 /// Notes itself, leaves an end hook, and does what `then` says.

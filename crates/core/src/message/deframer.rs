@@ -118,9 +118,11 @@ impl Deframer {
         other.head = 0;
     }
 
-    /// Forgets everything for the messages of another call; a buffer that is not small is freed.
+    /// Forgets everything for the messages of another call; the buffer is kept.
+    #[inline]
     pub(crate) fn reset(&mut self, encoding: Encoding, max: usize) {
-        self.clear();
+        self.bytes.clear();
+        self.head = 0;
         self.encoding = encoding;
         self.max = max;
     }

@@ -61,6 +61,8 @@ pub struct UnaryBody {
     deframer: Deframer,
     encoding: Encoding,
     max: usize,
+    /// The body is one small message that is not compressed: it was looked at when it was taken.
+    is_plain: bool,
     /// What was found wrong; nothing is buffered from then on.
     fault: Option<Status>,
 }
@@ -68,21 +70,25 @@ pub struct UnaryBody {
 impl UnaryBody {
     /// For a message of at most `max` bytes; allocates nothing yet.
     pub fn new(encoding: Encoding, max: usize) -> Self {
-        Self { deframer: Deframer::new(encoding, max), encoding, max, fault: None }
+        Self { deframer: Deframer::new(encoding, max), encoding, max, is_plain: false, fault: None }
     }
 
     /// Forgets what has come. A small buffer is kept, so that calls one after another need no allocation for their
     /// bodies.
     pub fn clear(&mut self) {
         self.deframer.clear();
+        self.is_plain = false;
         self.fault = None;
     }
 
-    /// Starts over for the body of another call, as [`clear`](Self::clear) does.
+    /// Starts over for the body of another call. The buffer is kept, be it large: what has held much is
+    /// [cleared](Self::clear) first.
+    #[inline]
     pub fn reset(&mut self, encoding: Encoding, max: usize) {
         self.deframer.reset(encoding, max);
         self.encoding = encoding;
         self.max = max;
+        self.is_plain = false;
         self.fault = None;
     }
 
@@ -97,6 +103,24 @@ impl UnaryBody {
         self.encoding = encoding;
     }
 
+    /// Takes a whole body in one step if it is what most are, one message that is not compressed, and nothing has come
+    /// before. False if it is not so: nothing has been done then, and [`push`](Self::push) says what is wrong.
+    #[inline]
+    pub fn take_whole(&mut self, body: &[u8]) -> bool {
+        let Some((&[flag, l0, l1, l2, l3], message)) = body.split_first_chunk::<PREFIX_LEN>() else {
+            return false;
+        };
+        let is_one = flag == 0
+            && message.len() == u32::from_be_bytes([l0, l1, l2, l3]) as usize
+            && message.len() <= self.max
+            && self.is_empty();
+        if is_one {
+            self.deframer.push(body);
+            self.is_plain = message.len() < SHARE_THRESHOLD;
+        }
+        is_one
+    }
+
     /// Appends received bytes.
     ///
     /// # Errors
@@ -105,6 +129,7 @@ impl UnaryBody {
     /// call.
     #[inline]
     pub fn push(&mut self, data: &[u8]) -> Result<(), Status> {
+        self.is_plain = false;
         if self.fault.is_none() {
             self.deframer.push(data);
             self.fault = self.early_fault();
@@ -132,7 +157,15 @@ impl UnaryBody {
     ///
     /// # Errors
     /// See [`single_message`].
+    #[inline]
     pub fn finish(&mut self) -> Result<Payload<'_>, Status> {
+        if self.is_plain {
+            return Ok(Payload::Borrowed(&self.deframer.unread()[PREFIX_LEN..]));
+        }
+        self.judge()
+    }
+
+    fn judge(&mut self) -> Result<Payload<'_>, Status> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
@@ -312,6 +345,12 @@ mod tests {
                 rest = tail;
             }
             assert_eq!(in_parts(parts), expected, "{}", body.escape_ascii());
+            let mut at_once = UnaryBody::new(Encoding::Identity, MAX);
+            if at_once.take_whole(&body) {
+                assert_eq!(outcome(at_once.finish()), expected, "{}", body.escape_ascii());
+            } else {
+                assert!(expected.is_err() && at_once.is_empty(), "{}", body.escape_ascii());
+            }
             let kind = expected.map_or_else(|(code, _)| code.name(), |_| "OK");
             *seen.entry(kind.to_owned()).or_default() += 1;
         }
@@ -329,6 +368,20 @@ mod tests {
         assert_eq!(body.push(&[0]).unwrap_err().code(), Code::Unimplemented);
     }
 
+    // wire-rules 31, M3: what is not a plain message in one piece goes the other way.
+    #[test]
+    fn only_one_plain_message_alone_is_taken_whole() {
+        let mut body = UnaryBody::new(Encoding::Gzip, MAX);
+        for wrong in
+            [&[][..], &[0; 4], &[1, 0, 0, 0, 1, 7], &[0, 0, 0, 0, 1], &[0, 0, 0, 0, 0, 0], &message(101)]
+        {
+            assert!(!body.take_whole(wrong) && body.is_empty(), "{wrong:?}");
+        }
+        assert!(body.take_whole(&message(100)));
+        assert!(!body.take_whole(&message(1)), "something has come before");
+        assert_eq!(outcome(body.finish()), Ok(vec![100; 100]));
+    }
+
     #[test]
     fn a_body_that_starts_over_knows_nothing_of_the_last_one() {
         let mut body = UnaryBody::new(Encoding::Identity, MAX);
@@ -342,7 +395,7 @@ mod tests {
         body.reset(Encoding::Identity, 1 << 20);
         body.push(&[vec![0, 0, 0, 0xc3, 0x50], vec![0; 50_000]].concat()).unwrap();
         assert!(body.deframer.capacity() > 0);
-        body.reset(Encoding::Identity, MAX);
+        body.clear();
         assert_eq!(body.deframer.capacity(), 0, "a large buffer is not kept");
     }
 

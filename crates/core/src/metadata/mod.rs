@@ -8,15 +8,14 @@
 mod check;
 mod invalid;
 mod reserved;
-mod shared;
 mod shown;
 mod wire;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 pub use crate::metadata::invalid::{InvalidMetadata, InvalidMetadataReason};
 pub use crate::metadata::reserved::{is_reserved_on_receipt, is_reserved_on_send};
-pub use crate::metadata::shared::SharedMetadata;
 pub use crate::metadata::wire::{WireField, WireFields};
 pub(crate) use crate::metadata::wire::{append_base64, base64_len, decode_base64};
 
@@ -26,10 +25,13 @@ use crate::metadata::check::{BINARY_SUFFIX, check_binary_name, checked_text};
 ///
 /// Names are lower case; a name ending in `-bin` holds bytes, any other
 /// printable ASCII. A name may occur more than once.
+///
+/// A clone shares the entries until one of the two is changed, so it costs nothing to keep a map and give it to many
+/// calls. What the engine decodes of a header block that comes again is shared so (wire-rules H1).
 #[derive(Clone, Default)]
 pub struct MetadataMap {
     /// One word, since every request, response and result of a call has a map and most stay without entries.
-    store: Option<Box<Store>>,
+    store: Option<Arc<Store>>,
 }
 
 /// The entries of a map that has, or had, some.
@@ -75,7 +77,7 @@ impl MetadataMap {
     /// Room for `entries` entries with names and values of `bytes` bytes in all.
     pub fn with_capacity(entries: usize, bytes: usize) -> Self {
         let store = || Store { bytes: Vec::with_capacity(bytes), spans: Vec::with_capacity(entries) };
-        Self { store: (entries > 0 || bytes > 0).then(|| Box::new(store())) }
+        Self { store: (entries > 0 || bytes > 0).then(|| Arc::new(store())) }
     }
 
     /// Number of entries.
@@ -170,7 +172,7 @@ impl MetadataMap {
     /// The mark goes along on the wire, and to the value that [`insert`](Self::insert) puts in the place of a marked
     /// one.
     pub fn set_sensitive(&mut self, name: &str) -> bool {
-        let Some(Store { bytes, spans }) = self.store.as_deref_mut() else { return false };
+        let Some(Store { bytes, spans }) = self.store.as_mut().map(Arc::make_mut) else { return false };
         let mut found = false;
         for span in spans {
             if bytes[span.name_range()].eq_ignore_ascii_case(name.as_bytes()) {
@@ -183,7 +185,7 @@ impl MetadataMap {
 
     /// Removes all entries under `name`; says how many there were.
     pub fn remove(&mut self, name: &str) -> usize {
-        let Some(Store { bytes, spans }) = self.store.as_deref_mut() else { return 0 };
+        let Some(Store { bytes, spans }) = self.store.as_mut().map(Arc::make_mut) else { return 0 };
         let before = spans.len();
         // Entries behind a removed one move down, in order, so that no gap stays.
         let mut end = 0;
@@ -202,11 +204,14 @@ impl MetadataMap {
         before - spans.len()
     }
 
-    /// Removes everything and keeps the storage.
+    /// Removes everything and keeps the storage, if that is not shared.
     pub fn clear(&mut self) {
-        if let Some(Store { bytes, spans }) = self.store.as_deref_mut() {
-            bytes.clear();
-            spans.clear();
+        match self.store.as_mut().map(Arc::get_mut) {
+            Some(Some(Store { bytes, spans })) => {
+                bytes.clear();
+                spans.clear();
+            }
+            Some(None) | None => self.store = None,
         }
     }
 
@@ -248,8 +253,19 @@ impl MetadataMap {
         self.store.as_ref().map_or(&[], |store| &store.spans)
     }
 
+    fn has_equal_entries(&self, other: &Self) -> bool {
+        // Without gaps, equal entries mean equal storage.
+        self.bytes() == other.bytes()
+            && self.len() == other.len()
+            && self.spans().iter().zip(other.spans()).all(|(ours, theirs)| {
+                ours.range() == theirs.range()
+                    && ours.name_len == theirs.name_len
+                    && ours.sensitive == theirs.sensitive
+            })
+    }
+
     fn store_mut(&mut self) -> &mut Store {
-        self.store.get_or_insert_default()
+        Arc::make_mut(self.store.get_or_insert_default())
     }
 
     /// Sets a checked name to a checked value.
@@ -318,15 +334,13 @@ impl Span {
 
 /// Equal if the entries are, in their order: names, values, sensitivity.
 impl PartialEq for MetadataMap {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        // Without gaps, equal entries mean equal storage.
-        self.bytes() == other.bytes()
-            && self.len() == other.len()
-            && self.spans().iter().zip(other.spans()).all(|(ours, theirs)| {
-                ours.range() == theirs.range()
-                    && ours.name_len == theirs.name_len
-                    && ours.sensitive == theirs.sensitive
-            })
+        match (&self.store, &other.store) {
+            (None, None) => true,
+            (Some(ours), Some(theirs)) if Arc::ptr_eq(ours, theirs) => true,
+            _ => self.has_equal_entries(other),
+        }
     }
 }
 

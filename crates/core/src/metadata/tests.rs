@@ -154,7 +154,6 @@ fn debug_of_iterators_and_fields_shows_no_secrets_either() {
     let status = crate::Status::internal("m").with_metadata(map.clone());
     texts.push(format!("{status:?}"));
     texts.push(format!("{:?}", status.wire_fields(&mut scratch)));
-    texts.push(format!("{:?}", SharedMetadata::from(map)));
     for text in &texts {
         assert!(!secrets.iter().any(|secret| text.contains(secret)), "{text}");
     }
@@ -213,4 +212,36 @@ fn extending_keeps_both_maps_entries() {
     assert_eq!(map.get_bin("y-bin"), Some(&b""[..]));
     assert_eq!(map.get_bin("c-bin"), Some(&[0, 9][..]));
     assert!(map.spans()[4].sensitive && !map.spans()[3].sensitive);
+}
+
+// wire-rules H1: a map that many calls have in common is copied by the one that changes it, and only then.
+#[test]
+fn a_clone_shares_its_entries_until_one_of_the_two_is_changed() {
+    let changes: [fn(&mut MetadataMap); 6] = [
+        |map| map.append("k", "w").unwrap(),
+        |map| map.insert("bb", "w").unwrap(),
+        |map| assert!(map.set_sensitive("bb")),
+        |map| assert_eq!(map.remove("bb"), 1),
+        |map| map.extend_from(&sample()).unwrap(),
+        MetadataMap::clear,
+    ];
+    for change in changes {
+        let original = sample();
+        let mut clone = original.clone();
+        assert_eq!(clone.get("bb").unwrap().as_ptr(), original.get("bb").unwrap().as_ptr());
+        change(&mut clone);
+        assert_ne!(clone, original);
+        assert_eq!(original, sample());
+    }
+}
+
+#[test]
+fn the_last_to_share_a_map_changes_it_in_place() {
+    let mut map = sample();
+    drop(map.clone());
+    let at = map.get("bb").unwrap().as_ptr();
+    assert!(map.set_sensitive("bb"));
+    assert_eq!(map.get("bb").unwrap().as_ptr(), at);
+    map.clear();
+    assert!(map.is_empty() && map.capacity() > (0, 0));
 }

@@ -52,7 +52,7 @@ struct Inner {
     /// Allocated on demand (D1); kept as given, even if empty (D2).
     metadata: Option<Box<MetadataMap>>,
     /// What came before the failure, shared with the calls that received the same.
-    initial_metadata: Option<Arc<MetadataMap>>,
+    initial_metadata: MetadataMap,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -64,7 +64,7 @@ impl Status {
             message: message.into(),
             details: Details::NONE,
             metadata: None,
-            initial_metadata: None,
+            initial_metadata: MetadataMap::new(),
             source: None,
         };
         Self { inner: Box::new(inner) }
@@ -129,14 +129,13 @@ impl Status {
     /// [`Streaming::headers`](crate::Streaming::headers). On a server it is not sent.
     // wire-rules 62, 97
     pub fn initial_metadata(&self) -> &MetadataMap {
-        static EMPTY: MetadataMap = MetadataMap::new();
-        self.inner.initial_metadata.as_deref().unwrap_or(&EMPTY)
+        &self.inner.initial_metadata
     }
 
     /// Sets the initial metadata; done by the client.
     #[must_use]
-    pub fn with_initial_metadata(mut self, metadata: impl Into<Arc<MetadataMap>>) -> Self {
-        self.inner.initial_metadata = Some(metadata.into());
+    pub fn with_initial_metadata(mut self, metadata: MetadataMap) -> Self {
+        self.inner.initial_metadata = metadata;
         self
     }
 

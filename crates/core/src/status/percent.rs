@@ -29,18 +29,20 @@ pub fn encoded_len_bound(message: &str) -> usize {
 pub fn decode(value: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value;
-    while let Some((&first, after)) = rest.split_first() {
-        if first == b'%'
-            && let [high, low, tail @ ..] = after
+    while let Some(percent) = rest.iter().position(|&byte| byte == b'%') {
+        let (plain, after) = (&rest[..percent], &rest[percent + 1..]);
+        bytes.extend_from_slice(plain);
+        if let [high, low, tail @ ..] = after
             && let (Some(high), Some(low)) = (hex_digit(*high), hex_digit(*low))
         {
             bytes.push(high << 4 | low);
             rest = tail;
         } else {
-            bytes.push(first);
+            bytes.push(b'%');
             rest = after;
         }
     }
+    bytes.extend_from_slice(rest);
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 

@@ -39,11 +39,14 @@ impl RequestWrite<'_> {
         self.connection.output.buffers()
     }
 
-    /// Opens the stream and ends our side of it. `None` if what was written is not as long as was announced; nothing is
-    /// sent then.
+    /// Opens the stream and ends our side of it, once. `None` if what was written is not as long as was announced;
+    /// nothing is sent then.
     #[inline]
     #[expect(clippy::arithmetic_side_effects, reason = "lengths of buffers in memory")]
-    pub fn commit(mut self) -> Option<StreamKey> {
+    pub fn commit(&mut self) -> Option<StreamKey> {
+        if self.is_committed {
+            return None;
+        }
         let Connection { output, send_window, peer, .. } = &mut *self.connection;
         let (bytes, links) = output.mark();
         let plain = bytes.saturating_sub(self.start);

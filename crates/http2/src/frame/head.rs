@@ -29,12 +29,15 @@ impl FrameHeader {
     // [9113-4.1-3] [9113-4.1-4]
     #[inline(always)]
     pub fn parse(input: &[u8]) -> Option<Self> {
-        let &[l0, l1, l2, kind, flags, s0, s1, s2, s3] = input.first_chunk::<FRAME_HEADER_LEN>()?;
+        let header = input.first_chunk::<FRAME_HEADER_LEN>()?;
+        // Length and type are one load, the stream is another.
+        let [_, _, _, _, flags, stream @ ..] = header;
+        let len_and_kind = u32::from_be_bytes(*header.first_chunk()?);
         Some(Self {
-            len: u32::from_be_bytes([0, l0, l1, l2]),
-            kind: FrameType::from_wire(kind),
-            flags: Flags(flags),
-            stream: StreamId::from_be_bytes([s0, s1, s2, s3]),
+            len: len_and_kind >> 8,
+            kind: FrameType::from_wire(len_and_kind as u8),
+            flags: Flags(*flags),
+            stream: StreamId::from_be_bytes(*stream),
         })
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct RequestHead {
     pub(crate) reply: ReplyPlan,
     /// The client's, or the method's if that is shorter.
     pub(crate) timeout: Option<Duration>,
-    pub(crate) metadata: Arc<MetadataMap>,
+    pub(crate) metadata: MetadataMap,
 }
 
 /// Why a request does not become a call.
@@ -96,7 +96,7 @@ impl RequestHead {
             max_send: settings.max_send,
             reply,
             timeout,
-            metadata: Arc::new(metadata),
+            metadata,
         })
     }
 }

@@ -116,7 +116,7 @@ impl InterceptedSlot {
             request_hooks: std::mem::take(&mut call.request_hooks),
         };
         self.inner.as_mut().start(&mut IncomingCall {
-            metadata: &call.shared_metadata(),
+            metadata: &call.take_metadata(),
             body: request.body,
             inbox: request.inbox,
             deadline: request.deadline,
@@ -135,7 +135,7 @@ impl CallSlot for InterceptedSlot {
         let inbox = call.inbox.take();
         let body = std::mem::replace(&mut call.body, Payload::Borrowed(&[])).into_owned();
         let shown = inbox.is_none().then(|| body.clone().into_bytes());
-        let metadata = Arc::clone(metadata);
+        let metadata = metadata.clone();
         let mut seen =
             InterceptedCall::on_server(*this.method, metadata, deadline, peer.addr.clone(), this.is_secure)
                 .with_identity(peer.identity.clone())

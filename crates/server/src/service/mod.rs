@@ -63,7 +63,7 @@ pub type CallResult = Result<MetadataMap, Status>;
 #[derive(Debug)]
 pub struct IncomingCall<'a> {
     /// The user's metadata, shared with every call that came with the same header block.
-    pub metadata: &'a Arc<MetadataMap>,
+    pub metadata: &'a MetadataMap,
     /// The one request message, for methods that take one. It lies in the read buffer.
     pub body: Payload<'a>,
     /// The incoming messages, for methods that take a stream.

@@ -188,7 +188,7 @@ fn request<M>(message: M, call: &IncomingCall<'_>, over: Cancellation) -> Reques
     let mut request = Request::new(message);
     request.set_deadline(call.deadline);
     request.set_peer(Arc::clone(call.peer));
-    request.share_metadata(Arc::clone(call.metadata));
+    *request.metadata_mut() = call.metadata.clone();
     request.set_cancellation(over);
     request
 }

@@ -91,6 +91,7 @@ fn a_whole_request_that_is_not_committed_leaves_no_trace() {
     let mut write = scripted.connection.open_whole(&block, 7).unwrap();
     write.buffers().0.extend_from_slice(b"mess");
     assert_eq!(write.commit(), None, "another length than announced");
+    drop(write);
     assert_eq!((scripted.connection.output_len(), scripted.connection.open_streams()), (0, 0));
     let key = open_whole(&mut scripted, &block).unwrap();
     assert_eq!(open(&mut scripted, &mut block).id().value(), key.id().value() + 2);
