@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use peregrine_core::codec::EncodeError;
-use peregrine_core::compression::{Compression, Packed, Packer, Packing};
+use peregrine_core::compression::{Compression, InvalidCompression, Packed, Packer, Packing};
 use peregrine_core::message::Encoding;
 use peregrine_core::{Codec, Format, MethodDescriptor, MethodFormat, Request, Response, Status};
 
@@ -92,7 +92,7 @@ where
             return None;
         }
         let packer = match &options.compression {
-            Some(compression) => packer(channel, method, request, compression)?,
+            Some(compression) => packer(channel, method, request, compression).ok()?,
             None => None,
         };
         self.deadline = deadline(options.timeout, request.deadline());
@@ -245,19 +245,21 @@ impl<C: Codec<A>, A: Send> Outgoing for OneMessage<C, A> {
     }
 }
 
-/// How the messages of a call are compressed, if they are; `None` if its own setting cannot be used, which the long way
-/// reports.
+/// How the messages of a call are compressed, if they are.
+///
+/// # Errors
+/// Its own setting cannot be used; the long way reports that.
 #[inline(never)]
 fn packer<A>(
     channel: &Channel,
     method: &MethodDescriptor<'_>,
     request: &Request<A>,
     compression: &Compression,
-) -> Option<Option<Arc<Packer>>> {
-    if request.options().compression.is_some_and(|own| own.check().is_err()) {
-        return None;
+) -> Result<Option<Arc<Packer>>, InvalidCompression> {
+    if let Some(own) = &request.options().compression {
+        own.check()?;
     }
-    Some(channel.packers().packer(method.path, compression))
+    Ok(channel.packers().packer(method.path, compression))
 }
 
 /// A status that this side came to, with what is known of the call.

@@ -163,7 +163,6 @@ impl SharedInbox {
 
     /// Driver, client side: the response headers came.
     pub fn set_headers(&self, headers: MetadataMap) {
-        let headers = headers.into();
         let mut inbox = self.lock();
         inbox.headers = Some(headers);
         let waker = inbox.waker.take();
@@ -185,7 +184,7 @@ impl SharedInbox {
 
     /// Driver, client side: as [`finish`](Self::finish) with success and these trailers.
     pub fn finish_with_trailers(&self, trailers: MetadataMap) {
-        self.end(End::Clean(trailers.into()));
+        self.end(End::Clean(trailers));
     }
 
     /// Driver: bytes of receive window to give back, each reported once.
