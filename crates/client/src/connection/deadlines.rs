@@ -129,7 +129,7 @@ mod tests {
         }
         let mut sorted = order;
         sorted.sort_unstable();
-        let late = start + Duration::from_secs(60);
+        let late = start + Duration::from_mins(1);
         for second in sorted {
             assert_eq!(deadlines.next(|_| true), Some(start + Duration::from_secs(second)));
             let id = deadlines.pop_due(late).unwrap();
