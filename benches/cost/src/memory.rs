@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use peregrine::{Server, unfold};
@@ -18,7 +19,8 @@ use crate::HEAP;
 use crate::frames::{self, END_HEADERS, END_STREAM, HEADERS};
 
 /// `idle CONNECTIONS`: connections after one call each. `streams CONNECTIONS STREAMS`: streams a connection, on each of
-/// which one message was echoed. Prints bytes for each connection, or for each stream.
+/// which one message was echoed. Prints bytes for each connection, or for each stream, once they have rested, and
+/// before.
 pub(crate) async fn run(mut words: impl Iterator<Item = String>) -> anyhow::Result<String> {
     let usage = "usage: call-cost memory idle CONNECTIONS | streams CONNECTIONS STREAMS";
     let what = words.next().context(usage)?;
@@ -35,21 +37,26 @@ pub(crate) async fn run(mut words: impl Iterator<Item = String>) -> anyhow::Resu
     // One by itself first: what a process needs once is not counted, and its output is what each one's has to be.
     let one = open(1, &script).await?;
     ensure!(one.written > units / connections * MESSAGE, "the server did not answer");
-    let (live, resident) = (HEAP.live_bytes(), resident()?);
     let all = open(connections, &script).await?;
     ensure!(all.written == connections * one.written, "not every connection was answered alike");
-    let a_unit = |bytes: usize| bytes as f64 / units as f64;
-    let grown = self::resident()?.saturating_sub(resident);
+    let at_once = HEAP.live_bytes();
+    tokio::time::sleep(REST).await;
+    let a_unit = |now: usize, before: usize| now.saturating_sub(before) as f64 / units as f64;
     Ok(format!(
-        "{what}={units} bytes={:.0} resident={:.0}",
-        a_unit(HEAP.live_bytes().saturating_sub(live)),
-        a_unit(grown)
+        "{what}={units} bytes={:.0} resident={:.0} before_rest={:.0}",
+        a_unit(HEAP.live_bytes(), all.live),
+        a_unit(resident()?, all.resident),
+        a_unit(at_once, all.live)
     ))
 }
 
 /// A server with connections on which nothing happens any more. It lives as long as the process.
 struct Opened {
+    /// By the server, on all connections.
     written: usize,
+    /// Before the first connection.
+    live: usize,
+    resident: usize,
 }
 
 async fn open(connections: usize, script: &Arc<[u8]>) -> anyhow::Result<Opened> {
@@ -63,7 +70,10 @@ async fn open(connections: usize, script: &Arc<[u8]>) -> anyhow::Result<Opened> 
         let next = io.clone();
         Some((Ok::<_, io::Error>(io), (next, left - 1)))
     });
-    let server = service::mount_buffa(Server::builder().max_concurrent_streams(u32::MAX >> 1), false);
+    // All connections are accepted before the first one is served.
+    let server = Server::builder().max_concurrent_streams(u32::MAX >> 1).pending_handshakes(usize::MAX);
+    let server = service::mount_buffa(server, false);
+    let (live, resident) = (HEAP.live_bytes(), resident()?);
     tokio::spawn(server.serve_incoming(incoming));
     let mut before = 0;
     // All is in memory: once a whole round of all tasks has written nothing, nothing more comes.
@@ -74,7 +84,7 @@ async fn open(connections: usize, script: &Arc<[u8]>) -> anyhow::Result<Opened> 
         quiet = if now == before && now > 0 { quiet + 1 } else { 0 };
         before = now;
     }
-    Ok(Opened { written: before })
+    Ok(Opened { written: before, live, resident })
 }
 
 /// What a client sends on one connection.
@@ -151,5 +161,7 @@ fn resident() -> anyhow::Result<usize> {
 
 /// Bytes of a message's payload.
 const MESSAGE: usize = 256;
+/// After this time a connection has given back what it keeps for reuse.
+const REST: Duration = Duration::from_secs(12);
 /// Turns of this task, each after a turn of all others that are ready.
 const QUIET: usize = 100;

@@ -241,8 +241,8 @@ pub use peregrine_json::Json;
 #[cfg(feature = "_tls")]
 pub use peregrine_server::ServerTls;
 pub use peregrine_server::{
-    AdaptiveWindows, Execution, IntoListener, Keepalive, Limits, MethodConfig, PingPolicy, Rate, Server,
-    ShutdownReport, WindowBudget,
+    AdaptiveWindows, Execution, IntoListener, Keepalive, Limits, MethodConfig, PerCore, PingPolicy, Rate,
+    Server, ShutdownReport, WindowBudget,
 };
 #[cfg(feature = "health")]
 pub use peregrine_services::health;

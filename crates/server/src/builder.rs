@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::connection::Shared;
-use crate::listen::{Acceptor, ShutdownReport};
+use crate::listen::{Acceptor, PerCore, ShutdownReport};
 use crate::method_config::MethodConfig;
 use crate::options::{Execution, Options};
 use crate::router::Router;
@@ -210,6 +210,43 @@ impl Server {
         acceptor.run(listener, signal).await
     }
 
+    /// Serves with a thread for each core: every thread has a runtime and a listening socket of its own, and a connection
+    /// stays where it was accepted. See [`PerCore`] for when that pays.
+    ///
+    /// Needs a runtime itself only to be awaited; the threads are not that runtime's. Whatever handlers spawn runs on
+    /// the thread of their connection. Limits of the server, such as
+    /// [`max_connections`](Self::max_connections), hold for all threads together. Dropping the future ends the threads
+    /// and cuts their connections.
+    ///
+    /// ```no_run
+    /// # async fn run(service: impl peregrine_server::service::Service) -> Result<(), peregrine_core::Error> {
+    /// use peregrine_server::{PerCore, Server};
+    ///
+    /// let server = Server::builder().add_service(service);
+    /// server.serve_per_core(PerCore::bind("0.0.0.0:50051")?).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve), or a thread cannot be started.
+    pub async fn serve_per_core(self, cores: PerCore) -> Result<(), Error> {
+        self.serve_per_core_with_shutdown(cores, pending()).await.map(drop)
+    }
+
+    /// [`serve_per_core`](Self::serve_per_core), with a graceful end of all threads when `signal` completes, as
+    /// [`serve_with_shutdown`](Self::serve_with_shutdown) has it; the report is of all of them.
+    ///
+    /// # Errors
+    /// As [`serve_per_core`](Self::serve_per_core).
+    // wire-rules 77
+    pub async fn serve_per_core_with_shutdown(
+        self,
+        cores: PerCore,
+        signal: impl Future<Output = ()>,
+    ) -> Result<ShutdownReport, Error> {
+        cores.serve(&self.into_shared()?, signal).await
+    }
+
     /// Serves connections that were made elsewhere (another transport, a test's pipe) until the stream ends.
     ///
     /// # Errors
@@ -241,6 +278,10 @@ impl Server {
     }
 
     fn into_acceptor(self) -> Result<Acceptor, Error> {
+        Ok(Acceptor::new(self.into_shared()?))
+    }
+
+    fn into_shared(self) -> Result<Arc<Shared>, Error> {
         if let Some((prefix, why)) = self.bad_prefix {
             return Err(Error::new(
                 Phase::Serve,
@@ -270,7 +311,7 @@ impl Server {
         let shared =
             Shared { router, options: self.options, limits: DecodeLimits::default(), observes_messages };
         shared.observe_compression(&self.configs);
-        Ok(Acceptor::new(Arc::new(shared)))
+        Ok(Arc::new(shared))
     }
 }
 
@@ -330,7 +371,7 @@ impl IntoListener for String {
     }
 }
 
-fn cannot_listen(address: &str, error: io::Error) -> Error {
+pub(crate) fn cannot_listen(address: &str, error: io::Error) -> Error {
     let hint = match error.kind() {
         _ if address.contains("://") && !address.starts_with("unix:") => {
             "an address to listen on has no scheme: write 127.0.0.1:50051; what it speaks is said with Server::tls(..)"

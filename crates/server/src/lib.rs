@@ -24,6 +24,6 @@ pub use peregrine_http2::{
 pub use peregrine_transport::tls::{ServerTls, TlsVersion};
 
 pub use self::builder::{IntoListener, Server};
-pub use self::listen::ShutdownReport;
+pub use self::listen::{PerCore, ShutdownReport};
 pub use self::method_config::MethodConfig;
 pub use self::options::Execution;

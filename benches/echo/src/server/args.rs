@@ -1,17 +1,20 @@
 //! The program's flags. Few and fixed, so they are read by hand.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use peregrine::Execution;
 
-pub(crate) const USAGE: &str = "usage: bench-server PORT [--threads N] [--mode inline|spawn|auto] \
+pub(crate) const USAGE: &str = "usage: bench-server PORT [--threads N] [--shared] [--mode inline|spawn|auto] \
 [--codec buffa|prost|bytes] [--gzip] [--tls CERT KEY] [--echo-metadata]";
 
 /// What to serve, and how.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Args {
     pub(crate) port: u16,
-    pub(crate) threads: usize,
+    pub(crate) threads: NonZero<usize>,
+    /// The threads are the workers of one runtime.
+    pub(crate) is_shared: bool,
     pub(crate) mode: Execution,
     pub(crate) codec: Codec,
     /// Compress replies for clients that accept gzip.
@@ -35,7 +38,8 @@ impl Args {
         let mut port = None;
         let mut args = Self {
             port: 0,
-            threads: 1,
+            threads: NonZero::<usize>::MIN,
+            is_shared: false,
             mode: Execution::Auto,
             codec: Codec::Buffa,
             gzip: false,
@@ -47,10 +51,9 @@ impl Args {
             match word.as_str() {
                 "--threads" => {
                     let threads = value()?;
-                    args.threads = match threads.parse() {
-                        Ok(threads) if threads > 0 => threads,
-                        _ => return Err(format!("--threads wants a positive number, not {threads}")),
-                    };
+                    args.threads = threads
+                        .parse()
+                        .map_err(|_| format!("--threads wants a positive number, not {threads}"))?;
                 }
                 "--mode" => {
                     args.mode = match value()?.as_str() {
@@ -68,6 +71,7 @@ impl Args {
                         other => return Err(format!("--codec wants buffa, prost or bytes, not {other}")),
                     };
                 }
+                "--shared" => args.is_shared = true,
                 "--echo-metadata" => args.echo_metadata = true,
                 "--tls" => args.tls = Some([value()?.into(), value()?.into()]),
                 "--gzip" => args.gzip = true,
@@ -92,13 +96,15 @@ mod tests {
 
     #[test]
     fn the_fixed_flags_are_understood() {
-        let line = "50051 --threads 2 --mode spawn --codec prost --gzip --tls a.pem a.key --echo-metadata";
+        let line =
+            "50051 --threads 2 --shared --mode spawn --codec prost --gzip --tls a.pem a.key --echo-metadata";
         let args = parse(line).unwrap();
         assert_eq!(
             args,
             Args {
                 port: 50051,
-                threads: 2,
+                threads: 2.try_into().unwrap(),
+                is_shared: true,
                 mode: Execution::Spawn,
                 codec: Codec::Prost,
                 gzip: true,

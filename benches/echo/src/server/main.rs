@@ -1,15 +1,18 @@
-//! `bench-server PORT [--threads N] [--mode inline|spawn|auto] [--codec buffa|prost|bytes] [--gzip]
+//! `bench-server PORT [--threads N] [--shared] [--mode inline|spawn|auto] [--codec buffa|prost|bytes] [--gzip]
 //! [--tls CERT KEY] [--echo-metadata]`
 //!
-//! Serves the bench service on 127.0.0.1. One current-thread runtime unless `--threads` asks for more. Driven by
-//! load generators of other projects' making, so names and flags are fixed.
+//! Serves the bench service on 127.0.0.1. One current-thread runtime; `--threads` asks for more, each with a listening
+//! socket of its own, or with `--shared` for the workers of one multi-thread runtime. Driven by load generators of
+//! other projects' making, so names and flags are fixed.
 
 mod args;
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
-use peregrine::{Encoding, Server, ServerTls};
+use peregrine::{Encoding, PerCore, Server, ServerTls};
 use peregrine_bench_echo::service;
+use tokio::runtime::Builder;
 
 use self::args::{Args, Codec, USAGE};
 
@@ -25,14 +28,6 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> anyhow::Result<()> {
-    let mut runtime = match args.threads {
-        1 => tokio::runtime::Builder::new_current_thread(),
-        threads => {
-            let mut builder = tokio::runtime::Builder::new_multi_thread();
-            builder.worker_threads(threads);
-            builder
-        }
-    };
     let mut server = Server::builder()
         // As the other stacks under measurement are set up: no practical limit of streams, large messages welcome.
         .max_concurrent_streams(u32::MAX >> 1)
@@ -49,10 +44,21 @@ fn run(args: &Args) -> anyhow::Result<()> {
         Codec::Prost => service::mount_prost(server, args.echo_metadata),
         Codec::Bytes => service::mount_bytes(server, args.echo_metadata),
     };
-    let address = format!("127.0.0.1:{}", args.port);
-    runtime.enable_all().build()?.block_on(async {
+    let address = (Ipv4Addr::LOCALHOST, args.port);
+    let runtime = match args.threads.get() {
+        // Nothing but its own threads works.
+        2.. if !args.is_shared => {
+            let cores = PerCore::bind_threads(address, args.threads)?;
+            let runtime = Builder::new_current_thread().build()?;
+            return Ok(runtime.block_on(server.serve_per_core(cores))?);
+        }
+        1 => Builder::new_current_thread().enable_all().build()?,
+        threads => Builder::new_multi_thread().worker_threads(threads).enable_all().build()?,
+    };
+    runtime.block_on(async {
         // On the runtime's own workers: the main thread of a multi-thread runtime is none of them.
-        let served: Result<(), peregrine::Error> = tokio::spawn(server.serve(address)).await?;
+        let served: Result<(), peregrine::Error> =
+            tokio::spawn(server.serve(SocketAddr::from(address))).await?;
         Ok(served?)
     })
 }

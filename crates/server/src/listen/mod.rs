@@ -1,8 +1,10 @@
 //! Accepting connections, and ending them.
 
 mod accept_rate;
+mod census;
 mod opening;
 mod pending;
+mod per_core;
 mod protection;
 mod registry;
 mod shutdown;
@@ -10,8 +12,8 @@ mod shutdown;
 use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -24,8 +26,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::accept_rate::AcceptRate;
+use self::census::Census;
 use self::opening::Opening;
 use self::pending::PendingList;
+pub use self::per_core::PerCore;
 use self::registry::Registry;
 pub use self::shutdown::ShutdownReport;
 use crate::call::mailbox::Mailbox;
@@ -37,28 +41,59 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 /// Longer than any server runs: `Duration::MAX`, which users write for that, can be added to no instant.
 const FOR_EVER: Duration = Duration::from_hours(100 * 365 * 24);
 
-/// A server's running connections.
-pub(crate) struct Acceptor {
-    shared: Arc<Shared>,
-    registry: Arc<Registry>,
-    tasks: JoinSet<()>,
+/// What bounds the connections of a server, however many loops accept them.
+struct Bounds {
+    census: Arc<Census>,
     pending: Arc<PendingList>,
     /// `None` accepts as fast as connections come.
-    rate: Option<AcceptRate>,
+    rate: Option<Mutex<AcceptRate>>,
+}
+
+/// An accept loop and its running connections.
+pub(crate) struct Acceptor {
+    shared: Arc<Shared>,
+    bounds: Arc<Bounds>,
+    registry: Arc<Registry>,
+    tasks: JoinSet<()>,
     /// Calls whose connection was cut before their end.
     cut_calls: Arc<AtomicUsize>,
     /// Seeds the hashes over bytes that peers choose.
     seeds: RandomState,
 }
 
+impl Bounds {
+    fn new(shared: &Shared) -> Arc<Self> {
+        let options = &shared.options;
+        Arc::new(Self {
+            census: Arc::default(),
+            pending: PendingList::new(options.pending_handshakes),
+            rate: options.accept_rate.map(|rate| Mutex::new(AcceptRate::new(rate, Instant::now()))),
+        })
+    }
+
+    fn with_rate<T>(&self, act: impl FnOnce(&mut AcceptRate) -> T) -> Option<T> {
+        let mut rate = self.rate.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(act(&mut rate))
+    }
+}
+
 impl Acceptor {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let options = &shared.options;
+        let bounds = Bounds::new(&shared);
+        Self::within(bounds, shared)
+    }
+
+    /// So many loops of one server.
+    fn several(shared: &Arc<Shared>, count: usize) -> Vec<Self> {
+        let bounds = Bounds::new(shared);
+        (0..count).map(|_| Self::within(Arc::clone(&bounds), Arc::clone(shared))).collect()
+    }
+
+    fn within(bounds: Arc<Bounds>, shared: Arc<Shared>) -> Self {
         Self {
+            bounds,
             registry: Arc::default(),
             tasks: JoinSet::new(),
-            pending: PendingList::new(options.pending_handshakes),
-            rate: options.accept_rate.map(|rate| AcceptRate::new(rate, Instant::now())),
             cut_calls: Arc::default(),
             seeds: RandomState::new(),
             shared,
@@ -135,21 +170,19 @@ impl Acceptor {
     where
         IO: AsyncRead + AsyncWrite + Send + 'static,
     {
-        if self.registry.open() >= self.shared.options.max_connections {
+        let Some(counted) = self.bounds.census.add(self.shared.options.max_connections) else {
             // Closed at once, so that the client can try elsewhere.
             return self.shared.observe_limit("max_connections", &peer);
-        }
+        };
         // The runtime's clock, as in the driver, which a test may hold still.
         let now = Instant::now();
-        if let Some(rate) = &mut self.rate {
-            rate.on_accepted(now);
-        }
-        let connection = Connection::new(Role::Server, self.config(), now.into_std());
+        self.bounds.with_rate(|rate| rate.on_accepted(now));
+        let connection = Connection::new(Role::Server, self.config(counted.id()), now.into_std());
         let mailbox = Arc::new(Mailbox::default());
-        let entry = self.registry.add(&mailbox);
+        let entry = self.registry.add(counted, &mailbox);
         let cut_calls = Arc::clone(&self.cut_calls);
         let deadline = now + self.shared.options.handshake_timeout.min(FOR_EVER);
-        let (pending, cut) = self.pending.add(&peer);
+        let (pending, cut) = self.bounds.pending.add(&peer);
         if let Some(peer) = cut {
             self.shared.observe_limit("pending_handshakes", &peer);
         }
@@ -161,33 +194,27 @@ impl Acceptor {
         // The entry leaves the registry with the task, however that ends.
         let task = if secure.is_tls() {
             let secure = secure.clone();
-            self.tasks.spawn(async move {
-                let _entry = entry;
-                protection::serve(secure, io, opening, serving).await;
-            })
+            self.tasks.spawn(protection::serve(secure, io, opening, serving, entry))
         } else {
-            self.tasks.spawn(async move {
-                let _entry = entry;
-                opening::serve(io, opening, serving).await;
-            })
+            self.tasks.spawn(opening::serve(io, opening, serving, entry))
         };
-        self.pending.on_spawned(id, task);
+        self.bounds.pending.on_spawned(id, task);
     }
 
     /// How long the next connection has to wait in the backlog.
     fn rate_wait(&self) -> Duration {
-        let wait = self.rate.as_ref().map_or(Duration::ZERO, |rate| rate.wait(Instant::now()));
+        let wait = self.bounds.with_rate(|rate| rate.wait(Instant::now())).unwrap_or_default();
         if !wait.is_zero() {
             self.shared.observe_limit("accept_rate", &PeerAddr::Unknown);
         }
         wait
     }
 
-    /// What the next connection starts with.
-    fn config(&self) -> Config {
+    /// What a connection starts with.
+    fn config(&self, id: u64) -> Config {
         let mut config = self.shared.options.engine.clone();
         config.handshake_timeout = Some(self.shared.options.handshake_timeout);
-        let random = self.seeds.hash_one(self.registry.opened());
+        let random = self.seeds.hash_one(id);
         config.hash_seed = random;
         config.max_age = config.max_age.map(|age| with_jitter(age, self.seeds.hash_one(random)));
         config

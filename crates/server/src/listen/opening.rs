@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
 use super::pending::Pending;
+use super::registry::Entry;
 use crate::call::mailbox::Mailbox;
 use crate::connection::Serving;
 
@@ -95,32 +96,43 @@ impl fmt::Display for NotOpened {
     }
 }
 
-/// Serves a connection that needs no more protection, to its end.
-pub(super) async fn serve<IO>(io: IO, opening: Opening, mut serving: Serving)
+/// Serves a connection that needs no more protection, to its end; then `entry` is dropped.
+///
+/// No `async fn`: that keeps its arguments beside the places that they are moved to, and every connection holds this
+/// future for as long as it lives.
+pub(super) fn serve<IO>(
+    io: IO,
+    opening: Opening,
+    mut serving: Serving,
+    entry: Entry,
+) -> impl Future<Output = ()>
 where
     IO: AsyncRead + AsyncWrite,
 {
-    let mut io = pin!(io);
-    let mut read = ReadBuffer::new();
-    let first = poll_fn(|cx| poll_first(io.as_mut(), &mut read, cx));
-    let spoken = match in_time(&opening, first).await {
-        // What has come so far may be the start of calls, and the engine knows how to end those.
-        Err(NotOpened::ShutDown) => Sniffed::Http2,
-        Err(reason) => return reason.tell(&mut serving),
-        Ok(spoken) => spoken,
-    };
-    drop(opening);
-    let (answer, reason) = match spoken {
-        // For bytes that are nothing at all, the engine has the words.
-        Sniffed::Http2 | Sniffed::Unknown => {
-            driver::drive_from(io, read, &mut serving).await;
-            return;
-        }
-        Sniffed::Http1 => (farewell::to_http1(), NotOpened::Http1),
-        Sniffed::Tls => (farewell::to_tls(), NotOpened::Tls),
-    };
-    reason.tell(&mut serving);
-    farewell::send(&mut io, &answer).await;
+    async move {
+        let _entry = entry;
+        let mut io = pin!(io);
+        let mut read = ReadBuffer::new();
+        let first = poll_fn(|cx| poll_first(io.as_mut(), &mut read, cx));
+        let spoken = match in_time(&opening, first).await {
+            // What has come so far may be the start of calls, and the engine knows how to end those.
+            Err(NotOpened::ShutDown) => Sniffed::Http2,
+            Err(reason) => return reason.tell(&mut serving),
+            Ok(spoken) => spoken,
+        };
+        drop(opening);
+        let (answer, reason) = match spoken {
+            // For bytes that are nothing at all, the engine has the words.
+            Sniffed::Http2 | Sniffed::Unknown => {
+                driver::drive_from(io, read, &mut serving).await;
+                return;
+            }
+            Sniffed::Http1 => (farewell::to_http1(), NotOpened::Http1),
+            Sniffed::Tls => (farewell::to_tls(), NotOpened::Tls),
+        };
+        reason.tell(&mut serving);
+        farewell::send(&mut io, &answer).await;
+    }
 }
 
 /// Runs a step of the start, which the connection's deadline or the server's shutdown may end.

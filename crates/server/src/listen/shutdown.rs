@@ -18,6 +18,10 @@ pub struct ShutdownReport {
 }
 
 impl ShutdownReport {
+    /// Of no connections.
+    pub(super) const NOTHING: Self =
+        Self { connections: 0, cut_connections: 0, cut_calls: 0, elapsed: Duration::ZERO };
+
     /// True when every call that was running got its answer.
     pub fn is_clean(&self) -> bool {
         self.cut_calls == 0

@@ -29,6 +29,7 @@ mod moments;
 mod observe;
 mod observe_messages;
 mod panics;
+mod per_core;
 mod repeated_heads;
 mod reports;
 mod routing;
