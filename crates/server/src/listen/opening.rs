@@ -98,8 +98,11 @@ impl fmt::Display for NotOpened {
 
 /// Serves a connection that needs no more protection, to its end; then `entry` is dropped.
 ///
-/// No `async fn`: that keeps its arguments beside the places that they are moved to, and every connection holds this
-/// future for as long as it lives.
+/// Every connection holds this future for as long as it lives.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn keeps its arguments beside the places that they are moved to"
+)]
 pub(super) fn serve<IO>(
     io: IO,
     opening: Opening,
