@@ -210,7 +210,7 @@ impl Machine {
             7 => _ = connection.send_cached_headers(key, &mut cached[1], || fields(TRAILERS), true),
             8 => _ = connection.send_headers(key, fields(RESPONSE), random.one_in(4)),
             9 | 10 => _ = connection.send_cached_headers(key, &mut cached[0], || fields(RESPONSE), false),
-            11 => _ = connection.poll_writable(key),
+            11 => assert_ne!(connection.poll_room(key), Some(0), "room for nothing"),
             _ => {
                 let len = random.pick(&[0, 1, 100, 3_000, 40_000]);
                 if let Ok(mut write) = connection.write_data(key, len) {

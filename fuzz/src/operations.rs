@@ -267,7 +267,7 @@ impl End {
             }
             _ => {
                 let len = choices.pick(&[1, 50, 1_000, 5_000, 30_000, 100_000]).min(longest);
-                if !connection.poll_writable(key) && kind & 1 == 0 {
+                if connection.poll_room(key).is_none() && kind & 1 == 0 {
                     return;
                 }
                 let data: Vec<u8> = (half.sent..half.sent + len).map(|at| octet(id, at)).collect();

@@ -52,8 +52,8 @@ mod stream;
 pub use self::{
     budget::WindowBudget,
     connection::{
-        AdaptiveWindows, Config, Connection, Counters, DataAppend, DataWrite, Event, Initiator, Keepalive,
-        PingPolicy, Progress, RequestWrite, Role, WholeResponse,
+        AdaptiveWindows, Config, Connection, Counters, DataWrite, Event, Initiator, Keepalive, PingPolicy,
+        Progress, RequestWrite, Role, WholeResponse,
     },
     error::{Blame, ConnectionError, OpenError, StreamError},
     error_code::ErrorCode,

@@ -33,8 +33,6 @@ struct Tail {
     stream: StreamId,
     header_at: usize,
     payload: usize,
-    /// Octets that may be appended with nothing looked at again.
-    room: usize,
 }
 
 impl Output {
@@ -149,15 +147,6 @@ impl Output {
         self.links.iter().skip(index).map(|(_, link)| link.len()).sum()
     }
 
-    /// Octets appended since [`mark`](Self::mark), and how many of them are links.
-    #[inline]
-    #[expect(clippy::arithmetic_side_effects, reason = "lengths of what is in memory")]
-    pub(crate) fn written_since(&self, (bytes, links): (usize, usize)) -> (usize, usize) {
-        // Most data has no links at all.
-        let linked = if self.links.len() <= links { 0 } else { self.linked_from(links) };
-        (self.bytes.len().saturating_sub(bytes) + linked, linked)
-    }
-
     /// Counts `linked` octets of links that belong to a frame whose header is complete.
     #[inline]
     #[expect(clippy::arithmetic_side_effects, reason = "lengths of what is in memory")]
@@ -195,40 +184,10 @@ impl Output {
         (tail.stream == stream && tail.payload + more <= max_frame_size).then_some(tail.header_at)
     }
 
-    /// Says that the frame at the end of the output may take `room` octets more, within the size of a frame.
+    /// Octets of the DATA frame of `stream` at the end of the output; 0 if that is no such frame.
     #[inline]
-    pub(crate) fn open_tail(&mut self, room: usize, max_frame_size: usize) {
-        if let Some(tail) = &mut self.tail {
-            tail.room = room.min(max_frame_size.saturating_sub(tail.payload));
-        }
-    }
-
-    /// What was said of the room in the frame at the end is no longer known to be true.
-    #[inline]
-    pub(crate) fn close_tail(&mut self) {
-        if let Some(tail) = &mut self.tail {
-            tail.room = 0;
-        }
-    }
-
-    /// Whether the end of the output is a DATA frame of `stream` that may take `more` octets.
-    #[inline]
-    pub(crate) fn has_tail_room(&self, stream: StreamId, more: usize) -> bool {
-        self.tail.as_ref().is_some_and(|tail| tail.stream == stream && more <= tail.room)
-    }
-
-    /// Counts `len` octets that were appended to the frame at the end of the output, `linked` of them by reference.
-    #[inline]
-    #[expect(clippy::arithmetic_side_effects, reason = "lengths of what is in memory")]
-    pub(crate) fn grow_tail(&mut self, len: usize, linked: usize) {
-        self.linked += linked;
-        let Some(tail) = &mut self.tail else { return };
-        tail.payload += len;
-        tail.room = tail.room.saturating_sub(len);
-        let [_, length @ ..] = (tail.payload as u32).to_be_bytes();
-        if let Some(room) = self.bytes.get_mut(tail.header_at..tail.header_at + length.len()) {
-            room.copy_from_slice(&length);
-        }
+    pub(crate) fn tail_payload(&self, stream: StreamId) -> usize {
+        self.tail.as_ref().filter(|tail| tail.stream == stream).map_or(0, |tail| tail.payload)
     }
 
     /// Completes a DATA frame that `len` octets were appended to, `linked` of them by reference: counts them
@@ -239,7 +198,7 @@ impl Output {
         self.linked += linked;
         let payload = self.payload_at(header_at) + len;
         self.fill_header(header_at, stream, payload, Flags::NONE);
-        self.tail = Some(Tail { stream, header_at, payload, room: 0 });
+        self.tail = Some(Tail { stream, header_at, payload });
     }
 
     /// As [`seal_data`](Self::seal_data), for a frame that ends its stream.

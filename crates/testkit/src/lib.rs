@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`certificates`] | an authority of the test's own, and certificates by it |
+//! | [`Moody`] | a codec that goes wrong |
 //! | [`mod@pipe`] | an in-memory connection that can be cut, filled up, and sliced into chosen pieces |
 //! | [`peer`] | an HTTP/2 client, or server, that says whatever the test tells it to, legal or not |
 //! | [`Recorder`], [`MessageRecorder`] | observers that write down what they hear |
@@ -19,6 +20,7 @@
 
 pub mod certificates;
 mod counting_allocator;
+mod moody;
 pub mod peer;
 pub mod pipe;
 mod recorder;
@@ -28,6 +30,7 @@ pub mod serving;
 
 pub use self::certificates::Authority;
 pub use self::counting_allocator::CountingAllocator;
+pub use self::moody::Moody;
 pub use self::peer::{Peer, PeerConfig, Received, Reply, ServerPeer};
 pub use self::pipe::{PipeEnd, Slicing, pipe};
 pub use self::recorder::{MessageRecorder, Recorder};

@@ -1,15 +1,17 @@
 //! From a source of request messages into the connection.
 //!
-//! Messages are encoded one behind the other into the connection's output while the source has some and the peer's
-//! window and our buffers have room; they share DATA frames and leave in one write (wire-rules B1, B7). When the
-//! source pauses, or has filled a batch, what it gave goes out (B2).
+//! Messages are encoded one behind the other while the source has some and the peer's window and our buffers have room,
+//! and given to the connection together: they share DATA frames and leave in one write (wire-rules B1, B7). When the
+//! source pauses, or has filled a batch, what it gave goes out (B2). No user's code runs with the connection locked.
 //!
 //! Client streaming polls its pump inside of the call's own future, which the caller awaits anyway. A bidi caller
 //! holds a [`Streaming`](peregrine_core::Streaming), which may be read rarely or never while requests must still
 //! flow; so there the pump is polled once in place, which is enough for a source that is ready, and spawned as a
 //! task if it is not done.
 
+use std::any::Any;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,14 +19,15 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use peregrine_core::codec::EncodeError;
 use peregrine_core::compression::{Packer, Packing, set_wish, take_wish};
-use peregrine_core::message::PREFIX_LEN;
-use peregrine_core::observe::MessageObserver;
+use peregrine_core::message::{FrameBuf, GATHERED, PREFIX_LEN};
+use peregrine_core::observe::{MessageObserver, MessageSize};
 use peregrine_core::stream::take_flush_request;
 use peregrine_core::{Codec, MethodFormat, Status};
 
 use super::plan::{Plan, Started};
-use super::prepared;
-use crate::connection::{CallId, MessageTarget, NewSink, Outgoing, SharedConnection, Writable, not_encoded};
+use crate::connection::{
+    CallId, MessageTarget, NewSink, Outgoing, SharedConnection, Then, Writable, not_encoded,
+};
 
 /// Messages of one poll, so that a source of tiny ones that is always ready does not keep other tasks from running. The
 /// pause between two polls is no reason to flush.
@@ -42,11 +45,19 @@ pub(super) struct Pump<C, A> {
     /// Set if messages are not in the codec's own format.
     format: Option<Arc<MethodFormat>>,
     packer: Option<Arc<Packer>>,
+    /// Something is done to messages, or somebody wants to know of them.
+    is_apart: bool,
     /// Told of each message that is written.
     observer: Option<MessageObserver>,
     limit: usize,
     /// Bytes of one poll after which what was written leaves (wire-rules B1).
     batch_size: usize,
+    /// Messages of this poll that the connection does not have yet.
+    messages: FrameBuf,
+    /// Bytes that may be gathered there, not counting the last message.
+    room: usize,
+    /// What the observer is told of the last message, once the connection has it.
+    untold: Option<MessageSize>,
     /// What the source gave so far; `None` once that is too much to be sent again.
     kept: Option<Kept<A>>,
     /// Messages of `kept` written on this connection.
@@ -86,14 +97,19 @@ impl<A> Default for Kept<A> {
 impl<C: Codec<A>, A> Pump<C, A> {
     /// For messages as `plan` says they have to be. Those of `kept` come before those of the source.
     pub(super) fn new(started: &Started, plan: &Plan<'_>, kept: Kept<A>) -> Self {
+        let (format, packer, observer) = (plan.format(), plan.packer(), plan.message_observer());
         Self {
             connection: Arc::clone(&started.connection),
             id: started.id,
-            format: plan.format().cloned(),
-            packer: plan.packer().cloned(),
-            observer: plan.message_observer(),
+            is_apart: format.is_some() || packer.is_some() || observer.is_some(),
+            format: format.cloned(),
+            packer: packer.cloned(),
+            observer,
             limit: plan.max_request(),
             batch_size: plan.channel().stream_batch_size(),
+            messages: FrameBuf::new(),
+            room: 0,
+            untold: None,
             said: kept.said,
             kept: Some(kept),
             rewritten: 0,
@@ -134,8 +150,17 @@ impl<C: Codec<A>, A> Pump<C, A> {
         if self.is_done {
             return Poll::Ready(());
         }
-        let pumped = match self.connection.poll_writable(self.id, cx.waker()) {
-            Writable::Now => self.poll_messages(source, cx),
+        let pumped = match self.connection.poll_room(self.id, cx.waker()) {
+            Writable::Now(room) => {
+                self.room = room;
+                let mut spare = FrameBuf::reused();
+                std::mem::swap(&mut self.messages, &mut spare);
+                let pumped = catch_unwind(AssertUnwindSafe(|| self.poll_messages(source, cx)));
+                let pumped = pumped.unwrap_or_else(|panic| self.write_before(panic));
+                std::mem::swap(&mut self.messages, &mut spare);
+                spare.recycle();
+                pumped
+            }
             Writable::Later => Poll::Pending,
             Writable::Never => Poll::Ready(()),
         };
@@ -148,107 +173,154 @@ impl<C: Codec<A>, A> Pump<C, A> {
         mut source: Pin<&mut Option<S>>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        let mut batch = 0;
+        let mut written = 0;
         for _ in 0..MESSAGES_PER_POLL {
-            let writable = match self.poll_message(source.as_mut(), cx) {
-                Poll::Ready(Some((writable, len))) => {
-                    batch += PREFIX_LEN + len;
-                    writable
-                }
+            match self.poll_message(source.as_mut(), cx) {
+                Poll::Ready(Some(true)) => {}
+                Poll::Ready(Some(false)) => return Poll::Ready(()),
                 Poll::Ready(None) => {
                     source.set(None);
                     if let Some(kept) = &mut self.kept {
                         kept.is_all = true;
                     }
-                    self.connection.end_request(self.id);
+                    self.write(Then::End);
                     return Poll::Ready(());
                 }
-                Poll::Pending => {
-                    if std::mem::take(&mut self.has_unflushed) {
-                        self.connection.flush();
-                    }
-                    return Poll::Pending;
-                }
-            };
-            // The connection flushes by itself when there is no room for more.
-            self.has_unflushed = writable == Writable::Now;
-            match writable {
-                Writable::Now => {}
-                Writable::Later => return Poll::Pending,
-                Writable::Never => return Poll::Ready(()),
+                Poll::Pending if self.messages.is_empty() && !self.has_unflushed => return Poll::Pending,
+                Poll::Pending => return self.flush(),
             }
+            let gathered = self.messages.len();
             // A sender that flushes waits for what it sent to leave.
-            if batch >= self.batch_size || take_flush_request() {
-                self.has_unflushed = false;
-                self.connection.flush();
-                break;
+            if take_flush_request() || written + gathered >= self.batch_size {
+                cx.waker().wake_by_ref();
+                return self.flush();
+            }
+            if gathered >= self.room.min(GATHERED) {
+                written += gathered;
+                match self.write(Then::More(cx.waker())) {
+                    Writable::Now(room) => self.room = room,
+                    Writable::Later => return Poll::Pending,
+                    Writable::Never => return Poll::Ready(()),
+                }
             }
         }
-        cx.waker().wake_by_ref();
+        match self.write(Then::More(cx.waker())) {
+            Writable::Now(_) => cx.waker().wake_by_ref(),
+            Writable::Later => {}
+            Writable::Never => return Poll::Ready(()),
+        }
         Poll::Pending
     }
 
-    /// Writes the next message, if there is one, and says how long it was; `None` at the end of the source.
+    /// Takes the next message, if there is one; false if the call is over with it. `None` at the end of the source.
+    #[inline]
     fn poll_message<S: Stream<Item = A>>(
         &mut self,
         source: Pin<&mut Option<S>>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<(Writable, usize)>> {
-        if let Some(kept) = self.kept.take() {
-            if let Some((message, wish)) = kept.messages.get(self.rewritten) {
-                self.rewritten += 1;
-                let written = self.write(message, *wish, cx);
-                self.kept = Some(kept);
-                return Poll::Ready(Some(written));
-            }
-            let is_all = kept.is_all;
-            self.kept = Some(kept);
-            if is_all {
-                return Poll::Ready(None);
-            }
+    ) -> Poll<Option<bool>> {
+        if let Some(kept) = &self.kept
+            && (kept.is_all || self.rewritten < kept.messages.len())
+        {
+            return Poll::Ready(self.take_again());
         }
         let Some(source) = source.as_pin_mut() else { return Poll::Ready(None) };
         // And nothing that another source of this thread has left.
         set_wish(self.said.take());
         let polled = source.poll_next(cx);
         let wish = take_wish();
-        if polled.is_pending() {
+        let Poll::Ready(message) = polled else {
             self.said = wish;
+            return Poll::Pending;
+        };
+        let Some(message) = message else { return Poll::Ready(None) };
+        if let Some(watch) = &mut self.watch
+            && let Err(status) = watch(&message)
+        {
+            self.fail(status);
+            return Poll::Ready(Some(false));
         }
-        polled.map(|message| {
-            let message = message?;
-            if let Some(watch) = &mut self.watch
-                && let Err(status) = watch(&message)
-            {
-                self.connection.fail(self.id, status);
-                return Some((Writable::Never, 0));
-            }
-            let (writable, len) = self.write(&message, wish, cx);
+        let Some(len) = self.take(&message, wish) else { return Poll::Ready(Some(false)) };
+        if self.kept.is_some() {
             self.keep(message, wish, len);
-            Some((writable, len))
-        })
+        }
+        Poll::Ready(Some(true))
     }
 
-    fn write(&self, message: &A, wish: Option<bool>, cx: &mut Context<'_>) -> (Writable, usize) {
-        let mut len = 0;
-        let packing = Packing::of(self.packer.as_deref(), wish);
-        let ready = prepared::prepare::<C, A>(message, self.format.as_deref(), packing, self.limit);
-        let written = ready.map_err(not_encoded).and_then(|ready| {
-            self.connection.write_message(self.id, self.limit, cx.waker(), |target| {
-                let encoded = prepared::write::<C, A>(message, ready, target);
-                len = target.message_len();
-                encoded
-            })
+    /// Takes the next message of those that were sent on another connection before.
+    #[cold]
+    fn take_again(&mut self) -> Option<bool> {
+        let kept = self.kept.take()?;
+        let taken = kept.messages.get(self.rewritten).map(|(message, wish)| {
+            self.rewritten += 1;
+            self.take(message, *wish).is_some()
         });
-        let (writable, written) = written.unwrap_or_else(|status| {
-            // wire-rules 44, B3
-            self.connection.fail(self.id, status);
-            (Writable::Never, None)
-        });
-        if let (Some(observer), Some(written)) = (&self.observer, written) {
-            observer.sent(written.size(packing));
+        self.kept = Some(kept);
+        taken
+    }
+
+    /// Encodes a message behind those that are gathered. Answers how long it is; `None` if the call has failed with it.
+    #[inline]
+    fn take(&mut self, message: &A, wish: Option<bool>) -> Option<usize> {
+        let before = self.messages.len();
+        let encoded = if self.is_apart {
+            self.take_apart(message, wish)
+        } else {
+            self.messages.encode::<C, A>(message, self.limit)
+        };
+        match encoded {
+            Ok(()) => Some(self.messages.len() - before - PREFIX_LEN),
+            Err(error) => {
+                // wire-rules 44, B3
+                self.fail(not_encoded(error));
+                None
+            }
         }
-        (writable, len)
+    }
+
+    /// A message that something is done to, or that somebody wants to know of.
+    #[cold]
+    fn take_apart(&mut self, message: &A, wish: Option<bool>) -> Result<(), EncodeError> {
+        let packing = Packing::of(self.packer.as_deref(), wish);
+        let transcode = self.format.as_deref().map(|format| &*format.request);
+        let written = self.messages.encode_as::<C, A>(message, transcode, self.limit, packing)?;
+        if self.observer.is_some() {
+            self.untold = Some(written.size(packing));
+            // It has to be known at once whether the call takes it.
+            self.room = 0;
+        }
+        Ok(())
+    }
+
+    /// Gives the connection what was gathered.
+    fn write(&mut self, then: Then<'_>) -> Writable {
+        let writable = self.connection.write_messages(self.id, &mut self.messages, self.room, then);
+        self.has_unflushed = matches!(writable, Writable::Now(_));
+        if let (Some(observer), Some(size)) = (&self.observer, self.untold.take())
+            && (writable != Writable::Never)
+        {
+            observer.sent(size);
+        }
+        writable
+    }
+
+    /// A source or a codec has panicked, which is the caller's to see: the messages before that leave first, since the
+    /// call is cancelled on the way (wire-rules B3).
+    #[cold]
+    fn write_before(&mut self, panic: Box<dyn Any + Send>) -> ! {
+        self.write(Then::Flush);
+        resume_unwind(panic)
+    }
+
+    fn flush(&mut self) -> Poll<()> {
+        if self.write(Then::Flush) == Writable::Never { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Ends the call with what the request broke off with, behind the messages before that.
+    #[cold]
+    fn fail(&mut self, status: Status) {
+        self.write(Then::Flush);
+        self.connection.fail(self.id, status);
     }
 
     /// Keeps a message, also one that was not written because the call was over: it is no longer in the source.

@@ -1,7 +1,8 @@
 //! Where a codec writes a request message: straight into the connection's output.
 //!
-//! Made under the connection's lock, for one message. For the only message of a call it opens the stream too, but
-//! not before the size of the message is known to be within the limit: a call that fails here sends nothing.
+//! Made under the connection's lock, for the only message of a call, or to open the stream of one whose messages come
+//! later. A stream is opened when the size of the message is known to be within the limit: a call that fails here sends
+//! nothing.
 
 use std::collections::VecDeque;
 
@@ -10,12 +11,12 @@ use peregrine_core::codec::{EncodeError, EncodeErrorKind, EncodeTarget};
 use peregrine_core::compression::{Packed, Written};
 use peregrine_core::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
 use peregrine_core::{Code, Status};
-use peregrine_http2::{Connection, DataAppend, DataWrite, OpenError, StreamError, StreamKey};
+use peregrine_http2::{Connection, DataWrite, OpenError, StreamError, StreamKey};
 
 use super::request_head::{HeadBlocks, RequestHead};
 use crate::call_error::hinted;
 
-/// The [`EncodeTarget`] of the client. Dropped before it is finished, by a codec that panics, it resets the stream that
+/// The [`EncodeTarget`] of requests that are one message. Dropped before it is finished, by a codec that panics, it resets the stream that
 /// it has opened.
 #[derive(Debug)]
 pub(crate) struct MessageTarget<'c> {
@@ -23,25 +24,15 @@ pub(crate) struct MessageTarget<'c> {
     engine: Option<&'c mut Connection>,
     /// What opens the stream, once the message's size is known.
     opening: Option<(&'c mut HeadBlocks, &'c RequestHead<'c>)>,
-    /// The stream, once it is open.
+    /// The stream, if it was opened for messages that come later: it is no fault that nothing was written.
     stream: Option<StreamKey>,
-    /// The stream was opened for messages that come later: it is no fault that nothing was written.
-    may_be_none: bool,
     /// The prefix is written, the codec writes behind it.
-    write: Option<Room<'c>>,
+    write: Option<DataWrite<'c>>,
     /// The engine would not.
     refusal: Option<Refusal>,
     limit: usize,
     /// The message, once the codec has said how long it is.
     written: Written,
-}
-
-/// Where prefix and message go.
-#[derive(Debug)]
-enum Room<'c> {
-    Frame(DataWrite<'c>),
-    /// Behind the message before it, in the same DATA frame (wire-rules B1).
-    Behind(DataAppend<'c>),
 }
 
 #[derive(Debug)]
@@ -68,21 +59,10 @@ impl<'c> MessageTarget<'c> {
         head: &'c RequestHead<'c>,
         limit: usize,
     ) -> Self {
-        Self { opening: Some((blocks, head)), ..Self::new(engine, limit) }
-    }
-
-    /// Writes to a stream that is open.
-    pub(super) fn on_stream(engine: &'c mut Connection, stream: StreamKey, limit: usize) -> Self {
-        Self { stream: Some(stream), ..Self::new(engine, limit) }
-    }
-
-    #[inline]
-    fn new(engine: &'c mut Connection, limit: usize) -> Self {
         Self {
             engine: Some(engine),
-            opening: None,
+            opening: Some((blocks, head)),
             stream: None,
-            may_be_none: false,
             write: None,
             refusal: None,
             limit,
@@ -97,7 +77,7 @@ impl<'c> MessageTarget<'c> {
     pub(crate) fn open(&mut self) -> Result<(), EncodeError> {
         if let (Some(engine), Some((blocks, head))) = (&mut self.engine, self.opening.take()) {
             match head.open(engine, blocks) {
-                Ok(stream) => (self.stream, self.may_be_none) = (Some(stream), true),
+                Ok(stream) => self.stream = Some(stream),
                 Err(error) => return Err(self.refuse(Refusal::Open(error))),
             }
         }
@@ -116,16 +96,6 @@ impl<'c> MessageTarget<'c> {
         Ok(())
     }
 
-    /// Whether the message joins the ones before it: then there is room, as there was for these.
-    pub(crate) fn is_behind(&self) -> bool {
-        matches!(self.write, Some(Room::Behind(_)))
-    }
-
-    /// Bytes of the message that the codec has begun.
-    pub(crate) fn message_len(&self) -> usize {
-        self.written.raw_len
-    }
-
     /// Commits what the codec wrote; `encoded` is what it returned. Answers which stream was written to, and with what
     /// message, unless that comes later.
     #[inline]
@@ -134,14 +104,9 @@ impl<'c> MessageTarget<'c> {
         encoded: Result<(), EncodeError>,
     ) -> Result<(StreamKey, Option<Written>), WriteError> {
         match self.write {
-            Some(Room::Frame(write)) if encoded.is_ok() => {
+            Some(write) if encoded.is_ok() => {
                 let stream = write.stream();
                 write.commit().map_err(Refusal::Stream)?;
-                Ok((stream, Some(self.written)))
-            }
-            Some(Room::Behind(append)) if encoded.is_ok() => {
-                let stream = append.stream();
-                append.commit().map_err(Refusal::Stream)?;
                 Ok((stream, Some(self.written)))
             }
             Some(_) | None => self.nothing_written(encoded),
@@ -157,8 +122,8 @@ impl<'c> MessageTarget<'c> {
         match (self.refusal, encoded, self.stream) {
             (Some(refusal), _, _) => Err(refusal.into()),
             (None, Err(error), _) => Err(WriteError::Failed(not_encoded(error))),
-            (None, Ok(()), Some(stream)) if self.may_be_none => Ok((stream, None)),
-            (None, Ok(()), _) => Err(no_message()),
+            (None, Ok(()), Some(stream)) => Ok((stream, None)),
+            (None, Ok(()), None) => Err(no_message()),
         }
     }
 }
@@ -181,38 +146,20 @@ pub(crate) fn not_encoded(error: EncodeError) -> Status {
 /// The octets that are copied, and those that are linked.
 type Buffers<'b> = (&'b mut Vec<u8>, &'b mut VecDeque<(usize, Bytes)>);
 
-impl Room<'_> {
-    #[inline]
-    fn buffers(&mut self) -> Buffers<'_> {
-        match self {
-            Self::Frame(write) => write.buffers(),
-            Self::Behind(append) => append.buffers(),
-        }
-    }
-}
-
 impl MessageTarget<'_> {
-    /// Makes room for prefix and message; opens the stream if that is still to be done, which the message is all of
-    /// then.
+    /// Opens the stream and makes room for prefix and message, which is all of it.
     #[inline]
     fn room(&mut self, len: usize) -> Result<Buffers<'_>, EncodeError> {
         let Some(engine) = self.engine.take() else {
             return Err(EncodeError::codec("the codec asked for room twice"));
         };
-        let write = match (self.opening.take(), self.stream) {
-            (Some((blocks, head)), _) => match head.open(engine, blocks) {
-                Ok(stream) => engine.write_only_data(stream, len),
-                Err(error) => return Err(self.refuse(Refusal::Open(error))),
-            },
-            (None, Some(stream)) if engine.can_append(stream, len) => {
-                let append = engine.append_data(stream, len).ok_or_else(EncodeError::closed)?;
-                return Ok(self.write.insert(Room::Behind(append)).buffers());
-            }
-            (None, Some(stream)) => engine.write_data(stream, len),
-            (None, None) => return Err(EncodeError::closed()),
+        let Some((blocks, head)) = self.opening.take() else { return Err(EncodeError::closed()) };
+        let stream = match head.open(engine, blocks) {
+            Ok(stream) => stream,
+            Err(error) => return Err(self.refuse(Refusal::Open(error))),
         };
-        match write {
-            Ok(write) => Ok(self.write.insert(Room::Frame(write)).buffers()),
+        match engine.write_only_data(stream, len) {
+            Ok(write) => Ok(self.write.insert(write).buffers()),
             Err(error) => Err(self.refuse(Refusal::Stream(error))),
         }
     }

@@ -19,6 +19,7 @@
 //! | `opener` | starting a call, waiting for a stream if need be |
 //! | `page` | what is no response of gRPC's |
 //! | `request_head`, `response_head` | header blocks both ways |
+//! | `request_stream` | what the pump of a request stream asks |
 //! | `response` | the states of a response |
 //! | `spent_body` | the storage of replies, on its way to calls to come |
 //! | `state` | what the mutex guards, and what callers ask of it |
@@ -38,6 +39,7 @@ mod observed;
 mod opener;
 mod page;
 mod request_head;
+mod request_stream;
 mod response;
 mod response_head;
 mod spent_body;
@@ -63,11 +65,11 @@ pub(crate) use self::calls::CallId;
 use self::effects::Effects;
 pub(crate) use self::http_codes::HttpCodes;
 pub(crate) use self::message_target::MessageTarget;
-use self::message_target::WriteError;
 pub(crate) use self::message_target::not_encoded;
 pub(crate) use self::observed::Observed;
 pub(crate) use self::opener::Opener;
 pub(crate) use self::request_head::{ChannelHead, RequestHead, Timeout};
+pub(crate) use self::request_stream::{Then, Writable};
 use self::response::End;
 pub(crate) use self::response::{Fate, too_large_hint};
 pub(crate) use self::response_head::metadata;
@@ -96,17 +98,6 @@ pub(crate) enum StartError {
     Gone(Fate),
     /// The call failed.
     Failed(Status),
-}
-
-/// What a request stream may do next.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Writable {
-    /// Write the next message.
-    Now,
-    /// Wait: the caller will be woken.
-    Later,
-    /// The call is over; drop the source.
-    Never,
 }
 
 /// What a call brings to the connection.
@@ -260,62 +251,6 @@ impl SharedConnection {
         let mut state = self.lock();
         if state.grant_credit(id) {
             wake_driver(state);
-        }
-    }
-
-    /// Writes a message of a request stream. `waker` is woken when a [`Writable::Later`] is over. Also says what was
-    /// written, if the call still was there to take it.
-    ///
-    /// # Errors
-    /// The message cannot be sent; the call has to be failed with the status.
-    pub(crate) fn write_message(
-        &self,
-        id: CallId,
-        limit: usize,
-        waker: &Waker,
-        encode: impl FnOnce(&mut MessageTarget<'_>) -> Result<(), EncodeError>,
-    ) -> Result<(Writable, Option<Written>), Status> {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        let Some(stream) = state.live_stream(id) else { return Ok((Writable::Never, None)) };
-        let mut target = MessageTarget::on_stream(&mut state.engine, stream, limit);
-        let encoded = encode(&mut target);
-        let is_behind = target.is_behind();
-        let written = match target.finish(encoded) {
-            Ok((_stream, written)) => written,
-            Err(WriteError::Gone) => return Ok((Writable::Never, None)),
-            Err(WriteError::Failed(status)) => return Err(status),
-        };
-        // The waker is kept since this poll's first message.
-        if is_behind && state.engine.has_output_room() {
-            return Ok((Writable::Now, written));
-        }
-        let writable = state.poll_writable(id, waker);
-        if writable == Writable::Later {
-            wake_driver(guard);
-        }
-        Ok((writable, written))
-    }
-
-    /// Whether a request stream may write. `waker` is woken when that changes, and when the call ends.
-    pub(crate) fn poll_writable(&self, id: CallId, waker: &Waker) -> Writable {
-        self.lock().poll_writable(id, waker)
-    }
-
-    /// The source of a request stream has nothing for now: what it gave goes out (wire-rules B2).
-    pub(crate) fn flush(&self) {
-        let state = self.lock();
-        wake_driver(state);
-    }
-
-    /// The request stream is complete.
-    pub(crate) fn end_request(&self, id: CallId) {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        if let Some(stream) = state.live_stream(id) {
-            // Fails only if the stream has ended meanwhile, which the call's own end reports.
-            let _ended = state.engine.end_stream(stream);
-            wake_driver(guard);
         }
     }
 

@@ -16,11 +16,12 @@ use super::events::GoAway;
 use super::http_codes::HttpCodes;
 use super::message_target::{MessageTarget, WriteError};
 use super::request_head::HeadBlocks;
+use super::request_stream::Writable;
 use super::response::{End, Fate, Stage};
 use super::response_head;
 use super::stream_queue::StreamQueue;
 use super::whole::Usual;
-use super::{NewCall, Outgoing, StartError, Writable, spent_body};
+use super::{NewCall, Outgoing, StartError, spent_body};
 use crate::call_error::{CallFacts, explained};
 use crate::channel::keepalive::KeepaliveTime;
 use crate::channel::packers::Packers;
@@ -205,7 +206,7 @@ impl State {
         (self.calls.of_stream(stream) == Some(id)).then_some(stream)
     }
 
-    pub(super) fn poll_writable(&mut self, id: CallId, waker: &Waker) -> Writable {
+    pub(super) fn poll_room(&mut self, id: CallId, waker: &Waker) -> Writable {
         let Some(stream) = self.live_stream(id) else { return Writable::Never };
         // Kept even if there is room: the end of the call has to reach the pump while it waits for its source.
         if let Some(call) = self.calls.get_mut(id) {
@@ -214,7 +215,7 @@ impl State {
                 None => call.pump = Some(waker.clone()),
             }
         }
-        if self.engine.poll_writable(stream) { Writable::Now } else { Writable::Later }
+        self.engine.poll_room(stream).map_or(Writable::Later, Writable::Now)
     }
 
     /// Ends a call from this side; resets its stream if it is still open.

@@ -1,62 +1,18 @@
 //! Request streams attacked where messages join the ones before them: sizes that leave a few bytes of a frame, windows of
 //! a few bytes, codecs that go wrong in the middle of a batch. A naive server compares what comes with what was sent.
 
-use std::cell::Cell;
-
 use bytes::Bytes;
 use peregrine_client::Channel;
 use peregrine_core::compression::Compression;
 use peregrine_core::message::Encoding;
 use peregrine_core::stream::pipe;
-use peregrine_core::{
-    Code, Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, Payload, Request, Response, Status,
-    Stream, iter,
-};
+use peregrine_core::{Code, Request, Response, Status, Stream, iter};
 use peregrine_http2::StreamId;
 use peregrine_http2::frame::Setting;
 use peregrine_testkit::peer::{PeerConfig, message};
-use peregrine_testkit::{Received, ServerPeer, settle, virtual_time};
+use peregrine_testkit::{Moody, Received, ServerPeer, settle, virtual_time};
 
 use crate::{COLLECT, collect, connected_with, pair};
-
-thread_local! {
-    /// How often the codec was asked to encode. Tests run on one thread each.
-    static ENCODED: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The first byte says what goes wrong; capitals are linked, anything else is copied.
-struct Moody;
-
-impl Codec<Bytes> for Moody {
-    fn encode<E: EncodeTarget>(value: &Bytes, target: &mut E) -> Result<(), EncodeError> {
-        ENCODED.set(ENCODED.get() + 1);
-        let half = &value[..value.len() / 2];
-        match value.first() {
-            Some(b'!') => {
-                target.begin(value.len())?.put_slice(half);
-                panic!("in the middle of a message");
-            }
-            Some(b'?') => {
-                target.begin(value.len())?.put_slice(half);
-                return Err(EncodeError::codec("no further"));
-            }
-            Some(b'+') => target.begin(value.len() - 1)?.put_slice(value),
-            Some(b'-') => target.begin(value.len())?.put_slice(half),
-            Some(b'2') => {
-                target.begin(value.len())?.put_slice(value);
-                target.begin(value.len())?.put_slice(value);
-            }
-            Some(b'0') => {}
-            Some(b'A'..=b'Z') => target.begin(value.len())?.put_shared(value.clone()),
-            _ => target.begin(value.len())?.put_slice(value),
-        }
-        Ok(())
-    }
-
-    fn decode(body: Payload<'_>, _limits: &DecodeLimits) -> Result<Bytes, DecodeError> {
-        Ok(body.into_bytes())
-    }
-}
 
 async fn collect_moody(
     channel: Channel,
@@ -64,12 +20,6 @@ async fn collect_moody(
 ) -> Result<Response<Bytes>, Status> {
     peregrine_client::client_streaming::<Moody, Bytes, Bytes, _>(&channel, &COLLECT, Request::new(source))
         .await
-}
-
-/// A message of each length, by turns copied and linked.
-fn messages(lengths: &[usize]) -> Vec<Bytes> {
-    let byte = |index: usize| if index % 3 == 1 { b'A' } else { b'a' } + (index % 20) as u8;
-    lengths.iter().enumerate().map(|(index, &len)| Bytes::from(vec![byte(index); len])).collect()
 }
 
 fn framed(messages: &[Bytes]) -> Vec<u8> {
@@ -124,9 +74,9 @@ fn requests_around_every_border_arrive_whole_and_are_encoded_once() {
             let (channel, mut server) = tokio::join!(builder.connect(), acceptor.accept());
             let channel = channel.unwrap();
             for lengths in borders() {
-                let all = messages(&lengths);
+                let all = Moody::messages(&lengths);
                 for is_piped in [false, true] {
-                    ENCODED.set(0);
+                    Moody::take_encoded();
                     let call = if is_piped {
                         let (sender, receiver) = pipe(5);
                         let all = all.clone();
@@ -146,7 +96,7 @@ fn requests_around_every_border_arrive_whole_and_are_encoded_once() {
                     let (body, longest, is_whole) = body_of(&mut server, stream).await;
                     let row = format!("{lengths:?}, piped {is_piped}, compresses {compresses}");
                     assert!(is_whole && body == framed(&all) && longest <= FRAME, "{row}");
-                    assert_eq!(ENCODED.get(), all.len(), "{row}");
+                    assert_eq!(Moody::take_encoded(), all.len(), "{row}");
                     server.reply(stream, b"done").await;
                     assert_eq!(call.await.unwrap().unwrap().into_inner(), "done", "{row}");
                 }
@@ -173,7 +123,7 @@ fn requests_arrive_whole_through_windows_of_a_few_bytes() {
                 config.settings.push(Setting::InitialWindowSize(window));
                 let (channel, mut server) = connected_with(config).await;
                 server.io().set_capacity(capacity);
-                let all = messages(lengths);
+                let all = Moody::messages(lengths);
                 let call = tokio::spawn(collect_moody(channel.clone(), iter(all.clone())));
                 let stream = server.request_head().await.stream;
                 let (body, longest, is_whole) = body_of(&mut server, stream).await;
@@ -213,7 +163,7 @@ fn a_codec_that_goes_wrong_in_a_batch_sends_the_messages_before_it_and_nothing_o
                     ..PeerConfig::server()
                 };
                 let (channel, mut server) = connected_with(config).await;
-                let good = messages(before);
+                let good = Moody::messages(before);
                 let mut all = good.clone();
                 all.extend([Bytes::from(vec![mood; bad_len]), Bytes::from_static(b"never")]);
                 let call = tokio::spawn(collect_moody(channel.clone(), iter(all)));

@@ -299,6 +299,7 @@ impl SharedInbox {
         }
     }
 
+    #[inline]
     pub(crate) fn credit_step(&self) -> u64 {
         self.config.credit_step as u64
     }

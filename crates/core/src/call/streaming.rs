@@ -110,11 +110,44 @@ impl<T> Streaming<T> {
     /// # Errors
     /// The status that ended the call; the stream is over then.
     pub async fn message(&mut self) -> Result<Option<T>, Status> {
-        poll_fn(|cx| self.poll_message(cx)).await.transpose()
+        poll_fn(|cx| match self.take_small() {
+            Some(taken) => Poll::Ready(taken.map(Some)),
+            None => self.poll_any(cx).map(Option::transpose),
+        })
+        .await
     }
 
     /// [`message`](Self::message) as a poll function.
+    #[inline]
     pub fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Status>>> {
+        match self.take_small() {
+            Some(taken) => Poll::Ready(Some(taken)),
+            None => self.poll_any(cx),
+        }
+    }
+
+    /// Decodes a message that was fetched before, is small, and that nothing is done to and nobody looks at. `None` if
+    /// [`poll_any`](Self::poll_any) has to look what there is.
+    #[inline]
+    fn take_small(&mut self) -> Option<Result<T, Status>> {
+        if self.watch.is_some() || self.transcode.is_some() {
+            return None;
+        }
+        let payload = Payload::Borrowed(self.local.next_small()?);
+        let decoded = (self.decode)(payload, &self.limits);
+        self.compressed = false;
+        self.taken += self.local.last_len() as u64;
+        Some(match decoded {
+            Ok(message) => {
+                self.report_taken();
+                Ok(message)
+            }
+            Err(error) => Err(self.on_broken(error.into())),
+        })
+    }
+
+    #[inline(never)]
+    fn poll_any(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Status>>> {
         if self.trailers.is_some() {
             return Poll::Ready(None);
         }
@@ -123,12 +156,14 @@ impl<T> Streaming<T> {
         {
             return Poll::Ready(Some(Err(self.on_local_failure(status))));
         }
-        if let Some(outcome) = self.decode_next() {
+        if !self.local.unread().is_empty()
+            && let Some(outcome) = self.decode_next()
+        {
             return Poll::Ready(Some(outcome));
         }
         self.reported = self.taken;
         match self.inbox.fetch(&mut self.local, self.taken, cx) {
-            Fetched::More => Poll::Ready(self.decode_next()),
+            Fetched::More => Poll::Ready(self.take_small().or_else(|| self.decode_next())),
             Fetched::Waiting => Poll::Pending,
             Fetched::Ended(end) => Poll::Ready(self.on_end(end)),
         }
@@ -186,8 +221,7 @@ impl<T> Streaming<T> {
                 self.report_taken();
                 Ok(message)
             }
-            // Explained while the inbox still belongs to a call.
-            Err(status) => Err(self.on_local_failure(self.inbox.explain(status))),
+            Err(status) => Err(self.on_broken(status)),
         })
     }
 
@@ -215,11 +249,20 @@ impl<T> Streaming<T> {
     }
 
     /// Gives credit back in the midst of a long run of messages.
+    #[inline]
     fn report_taken(&mut self) {
         if self.taken - self.reported >= self.inbox.credit_step() {
             self.reported = self.taken;
             self.inbox.set_taken(self.taken);
         }
+    }
+
+    /// What came is no message.
+    #[cold]
+    fn on_broken(&mut self, status: Status) -> Status {
+        // Explained while the inbox still belongs to a call.
+        let status = self.inbox.explain(status);
+        self.on_local_failure(status)
     }
 
     /// The peer's bytes are wrong or too many, or nobody wants them: nothing after them can be read.

@@ -128,7 +128,7 @@ impl Packed {
         write_prefix_with_flag(bytes, self.shorter_len.is_some(), len as u32);
         match self.shorter_len {
             Some(len) => bytes.extend_from_slice(&self.buffers.packed[..len]),
-            None => EncodeBuf::new(bytes, links).append(&self.buffers.bytes, self.buffers.links.drain(..)),
+            None => EncodeBuf::new(bytes, links).append(&self.buffers.bytes, &mut self.buffers.links),
         }
         self.buffers.put_back();
     }

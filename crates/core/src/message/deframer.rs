@@ -74,7 +74,24 @@ impl Deframer {
         Ok(Some(Payload::Borrowed(&self.bytes[start..end])))
     }
 
+    /// [`next_message`](Self::next_message) of a small message that is whole and not compressed, as most are. `None` says
+    /// nothing of what is there instead.
+    #[inline]
+    pub(crate) fn next_small(&mut self) -> Option<&[u8]> {
+        let (prefix, rest) = self.bytes.get(self.head..)?.split_first_chunk::<PREFIX_LEN>()?;
+        let [0, a, b, c, d] = *prefix else { return None };
+        let len = u32::from_be_bytes([a, b, c, d]) as usize;
+        if len > self.max || len >= SHARE_THRESHOLD {
+            return None;
+        }
+        let message = rest.get(..len)?;
+        self.last_len = PREFIX_LEN + len;
+        self.head += self.last_len;
+        Some(message)
+    }
+
     /// Bytes of the message handed out last as it came, its prefix included.
+    #[inline]
     pub(crate) fn last_len(&self) -> usize {
         self.last_len
     }

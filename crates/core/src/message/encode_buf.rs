@@ -44,16 +44,24 @@ impl<'a> EncodeBuf<'a> {
         if piece.len() < LINK_THRESHOLD {
             self.bytes.extend_from_slice(&piece);
         } else {
-            self.linked += piece.len();
-            self.links.push_back((self.bytes.len(), piece));
+            self.link(piece);
         }
     }
 
+    /// Appends `piece`, which is not empty, by reference.
+    pub(crate) fn link(&mut self, piece: Bytes) {
+        self.linked += piece.len();
+        self.links.push_back((self.bytes.len(), piece));
+    }
+
     /// Appends another byte stream of the same form.
-    pub(crate) fn append(&mut self, bytes: &[u8], links: impl Iterator<Item = (usize, Bytes)>) {
+    pub(crate) fn append(&mut self, bytes: &[u8], links: &mut VecDeque<(usize, Bytes)>) {
         let shift = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
-        for (at, piece) in links {
+        if links.is_empty() {
+            return;
+        }
+        for (at, piece) in links.drain(..) {
             self.linked += piece.len();
             self.links.push_back((shift + at, piece));
         }

@@ -1,7 +1,8 @@
-//! An owned target for framed messages: what a sender on another task fills
-//! before the connection's driver takes it.
+//! An owned target for framed messages: where those of a stream are gathered before the connection takes them.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::mem;
 
 use bytes::Bytes;
 
@@ -11,6 +12,9 @@ use crate::format::{self, Transcode};
 use crate::message::{EncodeBuf, MAX_MESSAGE_LEN, PREFIX_LEN, write_prefix};
 
 /// Framed messages, not yet on a connection.
+///
+/// The batches of streams (wire-rules B1, B7): while a source is ready its messages are encoded one behind the other,
+/// with no connection looked at, and handed over together when it pauses or when there is as much as has room.
 #[derive(Debug, Default)]
 pub struct FrameBuf {
     bytes: Vec<u8>,
@@ -18,12 +22,40 @@ pub struct FrameBuf {
     links: VecDeque<(usize, Bytes)>,
     /// Bytes in `links`.
     linked: usize,
+    /// Where the last message begins in `bytes` and in `links`.
+    last: (usize, usize),
 }
+
+thread_local! {
+    /// The storage of the batch that this thread has handed over last.
+    static SPARE: Cell<Option<Box<FrameBuf>>> = const { Cell::new(None) };
+}
+
+/// Storage of a batch that a thread keeps for the next one, in bytes.
+const RETAINED: usize = 16 * 1024;
+
+/// Bytes that are worth to be gathered before the connection gets them. So much costs next to nothing a message, and is
+/// still near when it is copied.
+pub const GATHERED: usize = 3_584;
 
 impl FrameBuf {
     /// An empty buffer; allocates nothing.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty buffer with storage that this thread has used before, if there is any.
+    pub fn reused() -> Box<Self> {
+        // Nothing is kept where a thread ends.
+        SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default()
+    }
+
+    /// Drops the content and leaves the storage for the next [`reused`](Self::reused).
+    pub fn recycle(mut self: Box<Self>) {
+        self.clear();
+        if self.bytes.capacity() <= RETAINED {
+            let _ended = SPARE.try_with(|spare| spare.set(Some(self)));
+        }
     }
 
     /// Appends `value` with its prefix. A message that fails leaves nothing
@@ -32,8 +64,14 @@ impl FrameBuf {
     /// # Errors
     /// The message is over `limit` bytes (44), or its codec failed or wrote
     /// another number of bytes than it announced (Z3).
+    #[inline]
     pub fn encode<C: Codec<T>, T>(&mut self, value: &T, limit: usize) -> Result<(), EncodeError> {
-        self.encode_as::<C, T>(value, None, limit, None).map(drop)
+        let mut target = Plain::new(self, limit);
+        C::encode(value, &mut target)?;
+        target.finish()?;
+        // There is nothing to take back.
+        mem::forget(target);
+        Ok(())
     }
 
     /// [`encode`](Self::encode), rewritten by `transcode` and compressed by `packing` if there are any. The limit is
@@ -48,9 +86,7 @@ impl FrameBuf {
         limit: usize,
         packing: Option<Packing<'_>>,
     ) -> Result<Written, EncodeError> {
-        let before = (self.bytes.len(), self.links.len());
-        let mut target =
-            OneMessage { buf: self, before, limit, announced: None, packing, staged: None, is_whole: false };
+        let mut target = MaybePacked { plain: Plain::new(self, limit), packing, staged: None };
         format::encode::<C, T, _>(value, transcode, &mut target)?;
         target.finish()
     }
@@ -98,221 +134,205 @@ impl FrameBuf {
 
     /// Moves everything behind what `target` holds, large pieces by reference.
     pub fn drain_into(&mut self, target: &mut EncodeBuf<'_>) {
-        target.append(&self.bytes, self.links.drain(..));
+        if self.links.is_empty() && self.bytes.len() >= HAND_OVER {
+            // One large message, since nobody gathers that much.
+            target.link(mem::take(&mut self.bytes).into());
+        } else {
+            target.append(&self.bytes, &mut self.links);
+        }
         self.clear();
+    }
+
+    /// Moves everything behind what `target` holds; costs nothing if that is empty.
+    pub fn append_to(&mut self, target: &mut Self) {
+        if self.is_empty() {
+            return;
+        }
+        if target.is_empty() {
+            mem::swap(self, target);
+            return;
+        }
+        let (bytes, links) = (target.bytes.len(), target.links.len());
+        target.last = (bytes + self.last.0, links + self.last.1);
+        target.linked += self.linked;
+        let mut room = EncodeBuf::new(&mut target.bytes, &mut target.links);
+        room.append(&self.bytes, &mut self.links);
+        self.clear();
+    }
+
+    /// The length of all messages but the last one, with their prefixes.
+    pub fn len_before_last(&self) -> usize {
+        self.last.0 + self.links.range(..self.last.1).map(|(_, piece)| piece.len()).sum::<usize>()
+    }
+
+    /// [`drain_into`](Self::drain_into) of all messages but the last one.
+    pub fn drain_before_last_into(&mut self, target: &mut EncodeBuf<'_>) {
+        let (bytes, links) = mem::take(&mut self.last);
+        let mut last = self.links.split_off(links);
+        for (at, _) in &mut last {
+            *at -= bytes;
+        }
+        target.append(&self.bytes[..bytes], &mut self.links);
+        self.bytes.drain(..bytes);
+        self.linked = last.iter().map(|(_, piece)| piece.len()).sum();
+        self.links = last;
     }
 
     /// Removes everything and keeps the storage.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.links.clear();
+        if !self.links.is_empty() {
+            self.links.clear();
+        }
         self.linked = 0;
+        self.last = (0, 0);
     }
 }
 
 /// Writes one message into a [`FrameBuf`]. What a codec began and did not finish is taken back, be it that it failed or
 /// that it panicked.
-struct OneMessage<'a> {
+struct Plain<'a> {
     buf: &'a mut FrameBuf,
     /// Bytes and links that were there before.
     before: (usize, usize),
     limit: usize,
     /// What the codec asked for.
     announced: Option<usize>,
-    packing: Option<Packing<'a>>,
-    /// The message, if it is to be compressed.
-    staged: Option<Staged>,
-    is_whole: bool,
 }
 
-impl OneMessage<'_> {
-    /// The codec is done.
-    fn finish(mut self) -> Result<Written, EncodeError> {
-        let raw_len = self.announced.ok_or_else(|| EncodeError::codec("the codec asked for no room"))?;
-        let mut message = Written { raw_len, tried_len: None };
-        if let (Some(staged), Some(packing)) = (self.staged.take(), self.packing) {
-            let packed = staged.pack(packing)?;
-            message = packed.written();
-            packed.write_to(&mut self.buf.bytes, &mut self.buf.links);
-        }
-        let announced = message.tried_len.unwrap_or(raw_len);
-        let (bytes, links) = self.before;
-        let linked: usize = self.buf.links.range(links..).map(|(_, piece)| piece.len()).sum();
-        let written = self.buf.bytes.len() - bytes + linked - PREFIX_LEN;
+impl<'a> Plain<'a> {
+    #[inline]
+    fn new(buf: &'a mut FrameBuf, limit: usize) -> Self {
+        let before = (buf.bytes.len(), buf.links.len());
+        Self { buf, before, limit: limit.min(MAX_MESSAGE_LEN), announced: None }
+    }
+
+    /// The codec is done. Answers how long the message is.
+    #[inline]
+    fn finish(&mut self) -> Result<usize, EncodeError> {
+        let Some(announced) = self.announced else { return Err(unasked()) };
+        let linked = self.linked();
+        let written = self.buf.bytes.len() - self.before.0 + linked - PREFIX_LEN;
         if written != announced {
             return Err(EncodeError::size_mismatch(announced, written));
         }
+        self.keep(linked);
+        Ok(announced)
+    }
+
+    #[inline]
+    fn keep(&mut self, linked: usize) {
         self.buf.linked += linked;
-        self.is_whole = true;
+        self.buf.last = self.before;
+    }
+
+    /// Bytes that the message has linked.
+    #[inline]
+    fn linked(&self) -> usize {
+        // Most messages have no links at all.
+        if self.buf.links.len() == self.before.1 { 0 } else { linked_from(&self.buf.links, self.before.1) }
+    }
+
+    #[inline]
+    fn announce(&mut self, len: usize) -> Result<(), EncodeError> {
+        if len > self.limit {
+            return Err(EncodeError::too_large(len, self.limit));
+        }
+        if self.announced.replace(len).is_some() {
+            return Err(asked_twice());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn room(&mut self, len: usize) -> EncodeBuf<'_> {
+        let FrameBuf { bytes, links, .. } = &mut *self.buf;
+        bytes.reserve(PREFIX_LEN + len.min(RESERVE_AT_MOST));
+        write_prefix(bytes, len as u32);
+        EncodeBuf::new(bytes, links)
+    }
+}
+
+impl EncodeTarget for Plain<'_> {
+    #[inline]
+    fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
+        self.announce(len)?;
+        Ok(self.room(len))
+    }
+}
+
+impl Drop for Plain<'_> {
+    #[inline(never)]
+    fn drop(&mut self) {
+        let (bytes, links) = self.before;
+        self.buf.bytes.truncate(bytes);
+        self.buf.links.truncate(links);
+    }
+}
+
+/// Writes one message that may be compressed.
+struct MaybePacked<'a> {
+    plain: Plain<'a>,
+    packing: Option<Packing<'a>>,
+    /// The message, if it is to be compressed.
+    staged: Option<Staged>,
+}
+
+impl MaybePacked<'_> {
+    fn finish(mut self) -> Result<Written, EncodeError> {
+        let message = match (self.staged, self.packing) {
+            (Some(staged), Some(packing)) => {
+                let packed = staged.pack(packing)?;
+                let message = packed.written();
+                let FrameBuf { bytes, links, .. } = &mut *self.plain.buf;
+                packed.write_to(bytes, links);
+                let linked = self.plain.linked();
+                self.plain.keep(linked);
+                message
+            }
+            _ => Written { raw_len: self.plain.finish()?, tried_len: None },
+        };
+        // There is nothing to take back.
+        mem::forget(self.plain);
         Ok(message)
     }
 }
 
-impl Drop for OneMessage<'_> {
-    fn drop(&mut self) {
-        if !self.is_whole {
-            let (bytes, links) = self.before;
-            self.buf.bytes.truncate(bytes);
-            self.buf.links.truncate(links);
+impl EncodeTarget for MaybePacked<'_> {
+    fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
+        self.plain.announce(len)?;
+        if self.packing.is_some_and(|packing| packing.wants(len)) {
+            return Ok(self.staged.insert(Staged::new(len)).buffer());
         }
+        Ok(self.plain.room(len))
     }
 }
 
-impl EncodeTarget for OneMessage<'_> {
-    fn begin(&mut self, len: usize) -> Result<EncodeBuf<'_>, EncodeError> {
-        let limit = self.limit.min(MAX_MESSAGE_LEN);
-        if len > limit {
-            return Err(EncodeError::too_large(len, limit));
-        }
-        if self.announced.replace(len).is_some() {
-            return Err(EncodeError::codec("the codec asked for room twice"));
-        }
-        if let Some(packing) = self.packing
-            && packing.wants(len)
-        {
-            return Ok(self.staged.insert(Staged::new(len)).buffer());
-        }
-        write_prefix(&mut self.buf.bytes, len as u32);
-        self.buf.bytes.reserve(len.min(RESERVE_AT_MOST));
-        Ok(EncodeBuf::new(&mut self.buf.bytes, &mut self.buf.links))
-    }
+#[cold]
+#[inline(never)]
+fn linked_from(links: &VecDeque<(usize, Bytes)>, first: usize) -> usize {
+    links.range(first..).map(|(_, piece)| piece.len()).sum()
 }
+
+/// wire-rules Z3
+#[cold]
+fn unasked() -> EncodeError {
+    EncodeError::codec("the codec asked for no room")
+}
+
+/// wire-rules Z3
+#[cold]
+fn asked_twice() -> EncodeError {
+    EncodeError::codec("the codec asked for room twice")
+}
+
+/// From this size in bytes on a batch is given away with its storage. It has a message that is as large as a DATA frame
+/// usually can be.
+const HAND_OVER: usize = 16 * 1024;
 
 /// Room that is reserved ahead, in bytes; a larger message may be links for the
 /// most part.
 const RESERVE_AT_MOST: usize = 64 * 1024;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codec::{BytesCodec, DecodeError, DecodeLimits, EncodeErrorKind, Payload};
-    use crate::message::{Deframer, Encoding, LINK_THRESHOLD};
-
-    fn wire(buf: &FrameBuf) -> Vec<u8> {
-        let wire: Vec<u8> = buf.chunks().flatten().copied().collect();
-        assert_eq!(wire.len(), buf.len());
-        wire
-    }
-
-    /// Announces the first number and writes the second, `twice` or not at all.
-    struct Liar;
-
-    enum Lie {
-        Size(usize, usize),
-        Twice,
-        Silent,
-        Broken,
-        /// Panics half-way.
-        Panic,
-    }
-
-    impl Codec<Lie> for Liar {
-        fn encode<E: EncodeTarget>(value: &Lie, target: &mut E) -> Result<(), EncodeError> {
-            match value {
-                Lie::Size(announced, written) => {
-                    let mut buf = target.begin(*announced)?;
-                    buf.put_shared(Bytes::from(vec![1; *written]));
-                }
-                Lie::Twice => {
-                    target.begin(0)?;
-                    target.begin(0)?;
-                }
-                Lie::Silent => {}
-                Lie::Broken => {
-                    target.begin(3)?.put_slice(b"ab");
-                    return Err(EncodeError::codec("gave up"));
-                }
-                Lie::Panic => {
-                    let mut buf = target.begin(3 * LINK_THRESHOLD)?;
-                    buf.put_slice(b"ab");
-                    buf.put_shared(Bytes::from(vec![1; LINK_THRESHOLD]));
-                    panic!("half-way");
-                }
-            }
-            Ok(())
-        }
-
-        fn decode(_body: Payload<'_>, _limits: &DecodeLimits) -> Result<Lie, DecodeError> {
-            Err(DecodeError::new("one way only"))
-        }
-    }
-
-    // wire-rules B5, Z2: exact bytes, small and large, in order.
-    #[test]
-    fn messages_of_all_sizes_keep_their_order() {
-        let sizes = [0, 1, LINK_THRESHOLD - 1, LINK_THRESHOLD, 64 * 1024, 3, 200_000, 0];
-        let mut buf = FrameBuf::new();
-        let mut messages = Vec::new();
-        for (index, size) in sizes.into_iter().enumerate() {
-            let message = Bytes::from(vec![index as u8; size]);
-            buf.encode::<BytesCodec, _>(&message, usize::MAX).unwrap();
-            messages.push(message);
-        }
-        assert_eq!(buf.links.len(), 3, "large ones by reference");
-        assert_eq!(buf.message_lengths().collect::<Vec<_>>(), sizes.map(|size| size + 5));
-        let mut deframer = Deframer::new(Encoding::Identity, 1 << 20);
-        deframer.push(&wire(&buf));
-        for message in &messages {
-            assert_eq!(deframer.next_message().unwrap().unwrap().as_slice(), message);
-        }
-        assert!(deframer.unread().is_empty());
-    }
-
-    // wire-rules 44
-    #[test]
-    fn the_send_limit_is_checked_before_anything_is_written() {
-        let mut buf = FrameBuf::new();
-        let message = Bytes::from_static(b"12345");
-        assert!(buf.encode::<BytesCodec, _>(&message, 5).is_ok());
-        let before = wire(&buf);
-        let error = buf.encode::<BytesCodec, _>(&message, 4).unwrap_err();
-        assert!(matches!(error.kind(), EncodeErrorKind::TooLarge { size: 5, limit: 4 }));
-        assert_eq!(wire(&buf), before);
-    }
-
-    // wire-rules Z3, B3
-    #[test]
-    fn a_failed_message_leaves_the_ones_before_it() {
-        let mut buf = FrameBuf::new();
-        buf.encode::<BytesCodec, _>(&Bytes::from_static(b"good"), 100).unwrap();
-        let before = wire(&buf);
-        let lies = [
-            Lie::Size(3, 2),
-            Lie::Size(3, 4),
-            Lie::Size(0, LINK_THRESHOLD),
-            Lie::Size(LINK_THRESHOLD + 1, LINK_THRESHOLD),
-            Lie::Twice,
-            Lie::Silent,
-            Lie::Broken,
-        ];
-        for lie in lies {
-            let error = buf.encode::<Liar, _>(&lie, usize::MAX).unwrap_err();
-            if let Lie::Size(announced, written) = lie {
-                let EncodeErrorKind::SizeMismatch { announced: said, written: came } = *error.kind() else {
-                    panic!("{error}")
-                };
-                assert_eq!((said, came), (announced, written));
-            }
-            assert_eq!(wire(&buf), before);
-        }
-        assert!(crate::survive(|| buf.encode::<Liar, _>(&Lie::Panic, usize::MAX)).is_none());
-        assert_eq!(wire(&buf), before);
-        buf.encode::<Liar, _>(&Lie::Size(9_000, 9_000), usize::MAX).unwrap();
-        assert_eq!(buf.len(), before.len() + 5 + 9_000);
-    }
-
-    #[test]
-    fn draining_appends_behind_what_is_there() {
-        let mut buf = FrameBuf::new();
-        for size in [10, 9_000, 20] {
-            buf.encode::<BytesCodec, _>(&Bytes::from(vec![size as u8; size]), usize::MAX).unwrap();
-        }
-        let expected = [&b"before"[..], &wire(&buf)].concat();
-        let mut target = FrameBuf { bytes: b"before".to_vec(), ..FrameBuf::new() };
-        let mut room = EncodeBuf::new(&mut target.bytes, &mut target.links);
-        buf.drain_into(&mut room);
-        target.linked = room.written() + 6 - target.bytes.len();
-        assert_eq!(wire(&target), expected);
-        assert!(buf.is_empty() && buf.chunks().next().is_none());
-    }
-}
+mod tests;

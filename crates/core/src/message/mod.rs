@@ -13,7 +13,7 @@ pub use crate::message::encode_buf::{EncodeBuf, LINK_THRESHOLD};
 pub use crate::message::encoding::{Encoding, UnsupportedEncoding, tokens};
 pub(crate) use crate::message::frame::write_prefix_with_flag;
 pub use crate::message::frame::{MAX_MESSAGE_LEN, PREFIX_LEN, Prefix, parse_prefix, write_prefix};
-pub use crate::message::frame_buf::FrameBuf;
+pub use crate::message::frame_buf::{FrameBuf, GATHERED};
 pub(crate) use crate::message::unary::truncated;
 pub use crate::message::unary::{UnaryBody, single_message};
 

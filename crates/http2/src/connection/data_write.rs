@@ -114,18 +114,21 @@ impl DataWrite<'_> {
                 connection.output.seal_last_data(header_at, key.id(), len, linked);
                 connection.remove_if_closed(key);
             } else {
-                let window = stream.send_window;
                 connection.output.seal_data(header_at, key.id(), len, linked);
-                connection.open_tail(window);
             }
         } else {
             let mut rest = len;
+            // Nothing is counted for an empty part: the queue would take itself to be empty.
             for part in parts {
                 let part = part.min(rest);
                 rest -= part;
-                stream.queue.on_written(part);
+                if part > 0 {
+                    stream.queue.on_written(part);
+                }
             }
-            stream.queue.on_written(rest);
+            if rest > 0 {
+                stream.queue.on_written(rest);
+            }
             if is_all {
                 stream.send = SendHalf::Ending;
             }
@@ -188,8 +191,6 @@ impl Connection {
             && self.output.len() < self.config.write_buffer_high_water;
         if !direct {
             let start = stream.queue.mark();
-            // Nothing may overtake it.
-            self.output.close_tail();
             return Ok(DataWrite { connection: self, key, len, place: Place::Queue, start, is_all: false });
         }
         let growable = self.output.growable(key.id(), len, self.max_data_frame());
@@ -348,6 +349,30 @@ impl Connection {
             }
         }
         false
+    }
+
+    /// [`poll_writable`](Self::poll_writable), and if so how many octets a writer of small messages may gather before it
+    /// writes them and asks again: what the DATA frame at the end of the output can still take, or a new one, as far as
+    /// windows and marks allow; or what the stream's queue has room for. Whoever keeps to that, and writes the message
+    /// that went beyond by itself, makes the frames that messages written one by one make.
+    #[expect(clippy::arithmetic_side_effects, reason = "both marks were compared")]
+    pub fn poll_room(&mut self, key: StreamKey) -> Option<usize> {
+        if !self.poll_writable(key) {
+            return None;
+        }
+        let stream = self.streams.get(key)?;
+        let in_queue = self.config.send_buffer_per_stream - stream.queue.len();
+        // [9113-6.9.1-1]
+        let window = stream.send_window.available().min(self.send_window.available());
+        if window == 0 || !stream.queue.is_empty() || !self.schedule.is_empty() {
+            return Some(in_queue);
+        }
+        let in_output = self.config.write_buffer_high_water - self.output.len();
+        let in_frame = match self.max_data_frame().saturating_sub(self.output.tail_payload(key.id())) {
+            0 => self.max_data_frame(),
+            rest => rest,
+        };
+        Some(window.min(in_output).min(in_frame))
     }
 
     /// The stream's queue has room: tell the upper layer, as soon as the output has room too.

@@ -53,7 +53,6 @@ impl Connection {
         now: Instant,
     ) -> Result<Progress<'a>, ConnectionError> {
         self.received_at = now;
-        self.output.close_tail();
         if self.asleep {
             self.wake();
         }

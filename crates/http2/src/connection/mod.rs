@@ -9,7 +9,6 @@ mod backlog;
 mod commands;
 mod config;
 mod counters;
-mod data_append;
 mod data_read;
 mod data_write;
 mod event;
@@ -34,7 +33,6 @@ pub use self::adaptive::AdaptiveWindows;
 use self::adaptive::Path;
 pub use self::config::{Config, Role};
 pub use self::counters::Counters;
-pub use self::data_append::DataAppend;
 pub use self::data_write::DataWrite;
 pub use self::event::{Event, Initiator, Progress};
 use self::goaway::Shutdown;
@@ -230,12 +228,6 @@ impl Connection {
     /// Octets of output not yet taken.
     pub fn output_len(&self) -> usize {
         self.output.len()
-    }
-
-    /// Whether the output is below its mark, so that stream data still goes straight into it.
-    #[inline]
-    pub fn has_output_room(&self) -> bool {
-        self.output.len() < self.config.write_buffer_high_water
     }
 
     /// False while so much output is waiting that reading on would only add to it: a peer that asks and does

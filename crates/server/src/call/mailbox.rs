@@ -16,6 +16,7 @@ use peregrine_core::observe::MessageSize;
 use peregrine_core::{Codec, MetadataMap, Status, Transcode};
 use peregrine_http2::StreamKey;
 
+use super::batch::Room;
 use super::port::Watch;
 use super::reply_head::{Reply, ReplyHead};
 use crate::call::errors::bad_request;
@@ -239,13 +240,25 @@ impl Outbox {
         self.sent.as_mut().map(mem::take).unwrap_or_default()
     }
 
-    pub(super) fn poll_writable(&self, cx: &Context<'_>) -> bool {
-        if self.messages.len() < self.batch_size {
-            return self.flow.poll_room(cx);
+    /// What may be gathered of the call's messages, if there is room for any.
+    pub(super) fn poll_room(&self, cx: &Context<'_>) -> Option<Room> {
+        let bytes = self.batch_size.saturating_sub(self.messages.len());
+        if bytes == 0 {
+            // The batch is handed over after this poll; whether there is room for the next one shows then.
+            cx.waker().wake_by_ref();
+            return None;
         }
-        // The batch is handed over after this poll; whether there is room for the next one shows then.
-        cx.waker().wake_by_ref();
-        false
+        let is_plain = self.sent.is_none() && self.reply.plan().packer().is_none();
+        let room = if is_plain {
+            Room { bytes, frame: bytes, limit: self.reply.request().max_send }
+        } else {
+            Room::default()
+        };
+        self.flow.poll_room(cx).then_some(room)
+    }
+
+    pub(super) fn send_gathered(&mut self, messages: &mut FrameBuf) {
+        messages.append_to(&mut self.messages);
     }
 
     /// Hands over what the poll left, and the end if there is one.

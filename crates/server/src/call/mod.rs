@@ -1,6 +1,6 @@
 //! One call on the server: what its request head says, where its reply goes, and how it is written.
 
-mod batch_target;
+pub(crate) mod batch;
 pub(crate) mod errors;
 pub(crate) mod excerpt;
 pub(crate) mod fields;

@@ -9,12 +9,14 @@
 //! transport) gets its own port back when that poll ends.
 
 use std::cell::RefCell;
-use std::task::{Context, Poll};
+use std::task::Context;
 
 use peregrine_core::compression::Compression;
 use peregrine_core::intercept::{Message, MessageHooks};
+use peregrine_core::message::{FrameBuf, GATHERED};
 use peregrine_core::{Codec, MetadataMap, Status, Transcode};
 
+use super::batch::Room;
 use super::mailbox::Outbox;
 use super::wire::Wire;
 
@@ -67,24 +69,35 @@ impl Port {
         }
     }
 
-    /// [`send_message`](Self::send_message) of a message that may join `batch`.
-    #[inline]
-    fn send_in_batch<C: Codec<B>, B: 'static>(
-        &mut self,
-        message: &B,
-        transcode: Option<&dyn Transcode>,
-        wish: Option<bool>,
-        batch: &mut Batch,
-    ) -> Result<(), Status> {
-        if let Self::Wire(wire) = self
-            && wish.is_none()
-            && let Some(is_behind) = wire.send_plain_message::<C, B>(message, transcode)?
-        {
-            // Where there was room for this one, there is for another as far as the stream goes.
-            batch.has_room = is_behind && wire.connection.has_output_room() && !batch.is_full(wire);
-            return Ok(());
+    /// What may be gathered of the polled call's messages, if there is room for any; if not, `cx` is woken. `start`:
+    /// length of the connection's output when the poll began, as far as is known.
+    pub(super) fn poll_room(&mut self, start: &mut Option<usize>, cx: &mut Context<'_>) -> Option<Room> {
+        let is_watched = self.watch().is_some();
+        let room = match self {
+            Self::Wire(wire) => {
+                let len = wire.connection.output_len();
+                // The output only grows while a call is polled.
+                let sent = len.saturating_sub(*start.get_or_insert(len));
+                if sent >= wire.batch_size {
+                    cx.waker().wake_by_ref();
+                    return None;
+                }
+                // The driver polls the call again when the engine reports room, so no waker is kept.
+                let room = wire.poll_room()?;
+                Room { bytes: room.bytes.min(wire.batch_size - sent).min(GATHERED), ..room }
+            }
+            Self::Outbox(outbox) => outbox.poll_room(cx)?,
+        };
+        Some(if is_watched { Room::default() } else { room })
+    }
+
+    /// Sends what was gathered where there was `room`, which nothing but the last message goes beyond.
+    pub(super) fn send_gathered(&mut self, messages: &mut FrameBuf, room: usize) {
+        match self {
+            _ if messages.is_empty() => {}
+            Self::Wire(wire) => wire.send_gathered(messages, room),
+            Self::Outbox(outbox) => outbox.send_gathered(messages),
         }
-        self.send_message::<C, B>(message, transcode, wish)
     }
 }
 
@@ -134,7 +147,7 @@ pub(crate) fn send_head(metadata: MetadataMap, compression: Option<&Compression>
     on_port(|port| port.send_head(metadata, compression)).unwrap_or(Ok(()))
 }
 
-/// Encodes and sends one message of `batch`, rewritten by `transcode` if the call's format is not the codec's own.
+/// Encodes and sends one message, rewritten by `transcode` if the call's format is not the codec's own.
 /// `wish`: what its source said of its compression.
 ///
 /// # Errors
@@ -143,13 +156,12 @@ pub(crate) fn send_message<C: Codec<B>, B: 'static>(
     message: &B,
     transcode: Option<&dyn Transcode>,
     wish: Option<bool>,
-    batch: &mut Batch,
 ) -> Result<(), Status> {
     let sent = on_port(|port| {
         if port.watch().is_some() {
             return None;
         }
-        Some(port.send_in_batch::<C, B>(message, transcode, wish, batch))
+        Some(port.send_message::<C, B>(message, transcode, wish))
     });
     match sent {
         Some(Some(sent)) => sent,
@@ -201,49 +213,13 @@ fn send_watched<C: Codec<B>, B: 'static>(
 ) -> Result<(), Status> {
     let mut watch = on_port(|port| port.watch().take()).flatten();
     let shown = watch.as_mut().map_or(Ok(()), |watch| watch.hooks.run(&Message::outgoing::<C, B>(message)));
-    let sent = shown.and_then(|()| send_message::<C, B>(message, transcode, wish, &mut Batch::default()));
+    let sent = shown.and_then(|()| send_message::<C, B>(message, transcode, wish));
     on_port(|port| *port.watch() = watch);
     sent
 }
 
-/// How much of a response stream one poll of its call has made, so that a source which is always ready stops now and
-/// then (wire-rules B1). Made anew for each poll.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    /// Length of the connection's output when the batch began.
-    start: Option<usize>,
-    /// There is room for another message, as was seen behind the last one.
-    has_room: bool,
-}
-
-impl Batch {
-    /// Whether the batch is full. The output only grows while a call is polled.
-    fn is_full(&mut self, wire: &Wire) -> bool {
-        let len = wire.connection.output_len();
-        len.saturating_sub(*self.start.get_or_insert(len)) >= wire.batch_size
-    }
-}
-
-/// Ready when the connection has room for another message of this call, and the batch too.
-#[inline]
-pub(crate) fn poll_writable(cx: &mut Context<'_>, batch: &mut Batch) -> Poll<()> {
-    if std::mem::take(&mut batch.has_room) {
-        return Poll::Ready(());
-    }
-    let ready = on_port(|port| match port {
-        Port::Wire(wire) if batch.is_full(wire) => {
-            cx.waker().wake_by_ref();
-            false
-        }
-        // The driver polls the call again when the engine reports room, so no waker is kept.
-        Port::Wire(wire) => wire.poll_writable(),
-        Port::Outbox(outbox) => outbox.poll_writable(cx),
-    });
-    // Without a port the send that follows says what is wrong.
-    if ready.unwrap_or(true) { Poll::Ready(()) } else { Poll::Pending }
-}
-
-fn on_port<R>(f: impl FnOnce(&mut Port) -> R) -> Option<R> {
+/// `None` where no call is polled.
+pub(super) fn on_port<R>(f: impl FnOnce(&mut Port) -> R) -> Option<R> {
     PORT.with(|cell| cell.try_borrow_mut().ok()?.as_mut().map(f))
 }
 

@@ -9,7 +9,7 @@ use peregrine_core::observe::MessageSize;
 use peregrine_core::{Codec, EncodeError, EncodeTarget, Format, MetadataMap, Status, Transcode, format};
 use peregrine_http2::{CachedBlock, Connection, DataWrite, ErrorCode, Field, StreamError, StreamKey};
 
-use super::batch_target::BatchTarget;
+use super::batch::Room;
 use super::fields::{metadata_fields, status_fields};
 use super::port::Watch;
 use super::reply_head::{Reply, ReplyHead, ReplyHeads};
@@ -96,9 +96,25 @@ impl Wire {
         }
     }
 
-    /// Whether the engine has room for another message of the polled call; if not, it says when.
-    pub(super) fn poll_writable(&mut self) -> bool {
-        self.reply.as_ref().is_some_and(|reply| self.connection.poll_writable(reply.key))
+    /// What may be gathered of the polled call's messages, if the engine has room for any; if not, it says when.
+    pub(super) fn poll_room(&mut self) -> Option<Room> {
+        let reply = self.reply.as_ref()?;
+        let bytes = self.connection.poll_room(reply.key)?;
+        let is_plain = self.sent.is_none() && reply.plan().packer().is_none();
+        let room = Room { bytes, frame: bytes, limit: reply.request.max_send };
+        Some(if is_plain { room } else { Room::default() })
+    }
+
+    /// Sends what was gathered where there was `room`: it all goes into one frame, but for the last message.
+    pub(super) fn send_gathered(&mut self, messages: &mut FrameBuf, room: usize) {
+        let Some(key) = self.reply.as_ref().map(|reply| reply.key) else { return };
+        let before = if messages.len() > room { messages.len_before_last() } else { 0 };
+        if before > 0 {
+            self.send_part(key, before, messages, FrameBuf::drain_before_last_into);
+        }
+        self.send_encoded(key, messages);
+        // Of a stream that is gone; its call learns that by being dropped.
+        messages.clear();
     }
 
     /// Encodes one message of the polled call behind its prefix, straight into the output where windows allow
@@ -128,27 +144,6 @@ impl Wire {
             Ok(()) => target.commit(self.sent.as_mut()),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// [`send_message`](Self::send_message), in the short way where that is possible: if nothing is compressed and nobody
-    /// wants to know of the message. Answers whether it joined those of the same batch; `None` if it was not sent.
-    ///
-    /// # Errors
-    /// As [`send_message`](Self::send_message).
-    #[inline]
-    pub(super) fn send_plain_message<C: Codec<T>, T>(
-        &mut self,
-        message: &T,
-        transcode: Option<&dyn Transcode>,
-    ) -> Result<Option<bool>, Status> {
-        let Some(reply) = &self.reply else { return Ok(None) };
-        if transcode.is_some() || self.sent.is_some() || reply.plan().packer().is_some() {
-            return Ok(None);
-        }
-        let (key, limit) = (reply.key, reply.request.max_send);
-        let mut target = BatchTarget::new(&mut self.connection, key, limit);
-        let encoded = C::encode(message, &mut target);
-        target.finish(encoded).map(Some)
     }
 
     /// Sends head and message of a reply that has one, and neither metadata nor wishes: what
@@ -193,12 +188,23 @@ impl Wire {
 
     /// Sends messages that were encoded elsewhere, prefixes included.
     pub(crate) fn send_encoded(&mut self, key: StreamKey, messages: &mut FrameBuf) {
-        let Ok(mut write) = self.connection.write_data(key, messages.len()) else { return };
+        self.send_part(key, messages.len(), messages, FrameBuf::drain_into);
+    }
+
+    /// Sends the first `len` bytes of `messages`, which `drain` moves.
+    fn send_part(
+        &mut self,
+        key: StreamKey,
+        len: usize,
+        messages: &mut FrameBuf,
+        drain: fn(&mut FrameBuf, &mut EncodeBuf<'_>),
+    ) {
+        let Ok(mut write) = self.connection.write_data(key, len) else { return };
         // wire-rules 73: a deadline has to know whether it cuts a message.
         let lengths: Vec<usize> =
             if write.is_queued() { messages.message_lengths().collect() } else { Vec::new() };
         let (bytes, links) = write.buffers();
-        messages.drain_into(&mut EncodeBuf::new(bytes, links));
+        drain(messages, &mut EncodeBuf::new(bytes, links));
         // As above: a stream that is gone needs nothing more.
         let _ = write.commit_parts(lengths);
     }
@@ -286,7 +292,7 @@ impl Wire {
 
 /// wire-rules Z3
 #[cold]
-pub(super) fn unasked() -> EncodeError {
+fn unasked() -> EncodeError {
     EncodeError::codec("the codec asked for no room")
 }
 

@@ -216,7 +216,7 @@ fn answer_with(answer: Response<Bytes>, more: &MetadataMap, transcode: Option<&d
     let (message, mut metadata, trailers, _extensions) = answer.into_parts();
     metadata.extend_from(more)?;
     port::send_head(metadata, compression.as_ref())?;
-    port::send_message::<BytesCodec, Bytes>(&message, transcode, None, &mut port::Batch::default())?;
+    port::send_message::<BytesCodec, Bytes>(&message, transcode, None)?;
     Ok(trailers)
 }
 

@@ -15,7 +15,8 @@ use peregrine_core::{Cancellation, Codec, Response, Status, Transcode};
 use pin_project_lite::pin_project;
 
 use super::{CallResult, CallSlot, IncomingCall};
-use crate::call::port::{self, Batch};
+use crate::call::batch::Batch;
+use crate::call::port;
 
 pin_project! {
     /// `T` is the user's service, `S` makes the future `F` from an incoming call, in its place: it is large, and moving
@@ -125,7 +126,7 @@ impl<C: Codec<B>, B: 'static> ResponseSink<C, B> {
     {
         let mut batch = Batch::default();
         loop {
-            ready!(port::poll_writable(cx, &mut batch));
+            ready!(batch.poll_room(cx));
             // And nothing that another source of this thread has left.
             set_wish(said.take());
             let Poll::Ready(item) = stream.as_mut().poll_next(cx) else {
@@ -134,7 +135,7 @@ impl<C: Codec<B>, B: 'static> ResponseSink<C, B> {
             };
             match item {
                 Some(Ok(message)) => {
-                    port::send_message::<C, B>(&message, self.transcode.as_deref(), take_wish(), &mut batch)?;
+                    batch.send::<C, B>(&message, self.transcode.as_deref(), take_wish())?;
                     if is_flush_requested() {
                         // What the sender waits for is that this leaves before it goes on.
                         cx.waker().wake_by_ref();

@@ -1,69 +1,20 @@
 //! Streams attacked where messages join the ones before them: sizes that leave a few bytes of a frame, windows of a few
 //! bytes, codecs that go wrong in the middle of a batch. A naive reader compares what comes with what was sent.
 
-use std::cell::Cell;
-
 use bytes::Bytes;
 use peregrine_core::compression::Compression;
 use peregrine_core::message::Encoding;
-use peregrine_core::{
-    Codec, DecodeError, DecodeLimits, EncodeError, EncodeTarget, InterceptedCall, Payload, Sender,
-};
+use peregrine_core::{InterceptedCall, Sender};
 use peregrine_http2::StreamId;
 use peregrine_http2::frame::Setting;
 use peregrine_server::Server;
 use peregrine_testkit::peer::{PeerConfig, message, prefixed, request_head};
 use peregrine_testkit::service::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
-use peregrine_testkit::{Peer, Reply, serve, settle};
+use peregrine_testkit::{Moody, Peer, Reply, serve, settle};
 
 use crate::compressed_formats::Doubled;
 use crate::feed::Feed;
 use crate::{Stage, code, in_each_mode};
-
-thread_local! {
-    /// How often the codec was asked to encode. Tests run on one thread each.
-    static ENCODED: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The first byte says what goes wrong; capitals are linked, anything else is copied.
-struct Moody;
-
-impl Codec<Bytes> for Moody {
-    fn encode<E: EncodeTarget>(value: &Bytes, target: &mut E) -> Result<(), EncodeError> {
-        ENCODED.set(ENCODED.get() + 1);
-        let half = &value[..value.len() / 2];
-        match value.first() {
-            Some(b'!') => {
-                target.begin(value.len())?.put_slice(half);
-                panic!("secret: in the middle of a message");
-            }
-            Some(b'?') => {
-                target.begin(value.len())?.put_slice(half);
-                return Err(EncodeError::codec("no further"));
-            }
-            Some(b'+') => target.begin(value.len() - 1)?.put_slice(value),
-            Some(b'-') => target.begin(value.len())?.put_slice(half),
-            Some(b'2') => {
-                target.begin(value.len())?.put_slice(value);
-                target.begin(value.len())?.put_slice(value);
-            }
-            Some(b'0') => {}
-            Some(b'A'..=b'Z') => target.begin(value.len())?.put_shared(value.clone()),
-            _ => target.begin(value.len())?.put_slice(value),
-        }
-        Ok(())
-    }
-
-    fn decode(body: Payload<'_>, _limits: &DecodeLimits) -> Result<Bytes, DecodeError> {
-        Ok(body.into_bytes())
-    }
-}
-
-/// A message of each length, by turns copied and linked.
-fn messages(lengths: &[usize]) -> Vec<Bytes> {
-    let byte = |index: usize| if index % 3 == 1 { b'A' } else { b'a' } + (index % 20) as u8;
-    lengths.iter().enumerate().map(|(index, &len)| Bytes::from(vec![byte(index); len])).collect()
-}
 
 /// Sends `messages`; behind every third it yields, and behind every `flush_each`th it waits for it to leave.
 fn feed(messages: Vec<Bytes>, flush_each: usize) -> Feed<Moody> {
@@ -109,15 +60,15 @@ fn messages_around_every_border_arrive_whole_and_are_encoded_once() {
     in_each_mode(async |stage: Stage| {
         for lengths in borders() {
             for flush_each in [NEVER, 2] {
-                let expected = messages(&lengths);
+                let expected = Moody::messages(&lengths);
                 let served = serve(stage.server().add_service(feed(expected.clone(), flush_each)));
                 let mut peer = served.peer().await;
-                ENCODED.set(0);
+                Moody::take_encoded();
                 let reply = peer.call(Feed::<Moody>::PATH, &[], b"").await;
                 assert_eq!((reply.code(), reply.rest.len()), (code::OK, 0), "{lengths:?}");
                 assert!(reply.messages == expected, "{lengths:?}");
                 assert!(reply.data_frames.iter().all(|&len| len <= FRAME), "{:?}", reply.data_frames);
-                assert_eq!(ENCODED.get(), lengths.len(), "{lengths:?}");
+                assert_eq!(Moody::take_encoded(), lengths.len(), "{lengths:?}");
                 served.finish([peer]).await;
             }
         }
@@ -139,7 +90,7 @@ fn messages_arrive_whole_through_windows_of_a_few_bytes() {
     in_each_mode(async |stage: Stage| {
         for (window, lengths) in rows {
             for (capacity, is_watched) in [(7, false), (100, true), (1 << 20, false)] {
-                let expected = messages(lengths);
+                let expected = Moody::messages(lengths);
                 let mut server = stage.server().add_service(feed(expected.clone(), 4));
                 if is_watched {
                     server = server.interceptor(|call: &mut InterceptedCall<'_>| {
@@ -182,7 +133,7 @@ fn a_codec_that_goes_wrong_in_a_batch_takes_back_its_own_message_only() {
         for (before, bad_len) in rows {
             for (stream_window, mood) in [0x7fff_ffff, 8].into_iter().flat_map(|w| b"!?+-20".map(|m| (w, m)))
             {
-                let good = messages(before);
+                let good = Moody::messages(before);
                 let mut all = good.clone();
                 all.extend([Bytes::from(vec![mood; bad_len]), Bytes::from_static(b"never")]);
                 let served = serve(stage.server().add_service(feed(all, NEVER)));

@@ -438,3 +438,99 @@ fn a_reader_sees_of_each_message_whether_it_came_compressed() {
         assert_eq!(pair.reader.was_compressed(), is_compressed);
     }
 }
+
+/// A format that is the codec's own: its messages are read in the long way.
+#[derive(Debug)]
+struct Same;
+
+impl Transcode for Same {
+    fn read(&self, body: &[u8], _limits: &DecodeLimits) -> Result<Vec<u8>, DecodeError> {
+        Ok(body.to_vec())
+    }
+
+    fn write(&self, body: &[u8]) -> Result<Vec<u8>, crate::EncodeError> {
+        Ok(body.to_vec())
+    }
+}
+
+fn picky(body: Payload<'_>, _limits: &DecodeLimits) -> Result<Bytes, DecodeError> {
+    if body.as_slice() == b"bad" { Err(DecodeError::new("bad")) } else { Ok(body.into_bytes()) }
+}
+
+/// How messages are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    Short,
+    Future,
+    Long,
+}
+
+/// All that is seen of `wire` when it comes in two parts: what each poll says, and the credit behind it.
+fn seen(wire: &[u8], cut: usize, reading: Reading) -> Vec<String> {
+    let mut pair = Pair::new(MAX, 7);
+    pair.reader = Streaming::with_decode(Arc::clone(&pair.inbox), picky, DecodeLimits::default());
+    if reading == Reading::Long {
+        pair.reader.transcode = Some(Arc::new(Same));
+    }
+    let mut seen = Vec::new();
+    for part in [&wire[..cut], &wire[cut..], b""] {
+        if part.is_empty() {
+            pair.inbox.finish(None);
+        } else {
+            seen.push(format!("{}", pair.inbox.push(part)));
+        }
+        loop {
+            let waker = pair.wakes.waker();
+            let cx = &mut Context::from_waker(&waker);
+            let polled = match reading {
+                Reading::Future => pin!(pair.reader.message()).poll(cx).map(Result::transpose),
+                _ => pair.reader.poll_message(cx),
+            };
+            let is_over = !matches!(polled, Poll::Ready(Some(_)));
+            let polled = polled.map_ok(|message| (message.len(), message.first().copied()));
+            let credit = (pair.inbox.take_credit(), pair.owner.take());
+            seen.push(format!("{polled:?} {credit:?} {}", pair.reader.was_compressed()));
+            if is_over {
+                break;
+            }
+        }
+    }
+    seen
+}
+
+const MAX: usize = 20_000;
+
+// wire-rules 29 to 33, 42, 45, 46, M3
+#[test]
+fn small_messages_are_read_as_any_others_are() {
+    let large = [vec![b'x'; 16_383], vec![b'y'; 16_384], vec![b'z'; MAX], vec![b'!'; MAX + 1]];
+    let rows: [&[&[u8]]; 7] = [
+        &[b"one", b"", b"three", b""],
+        &[b"one", b"bad", b"three"],
+        &[b"bad"],
+        &[&large[0], b"a", &large[1], b"", &large[1]],
+        &[&large[2], b"b"],
+        &[b"c", &large[3], b"d"],
+        &[],
+    ];
+    for messages in rows {
+        let whole = framed(messages);
+        let mut wires = vec![whole.clone()];
+        if whole.len() > PREFIX_LEN {
+            // Broken off, and with flags that there are none of here.
+            wires.push(whole[..whole.len() - 1].to_vec());
+            wires.push([&whole[..], &[0, 0]].concat());
+            wires.extend([1, 2, 255].map(|flag| [&whole[..], &[flag, 0, 0, 0, 0]].concat()));
+            wires.extend([1, 2].map(|flag| [&[flag], &whole[1..]].concat()));
+        }
+        for wire in wires {
+            let cuts =
+                (0..=wire.len().min(40)).chain([wire.len() / 2, wire.len().saturating_sub(1), wire.len()]);
+            for cut in cuts.filter(|cut| *cut <= wire.len()) {
+                let long = seen(&wire, cut, Reading::Long);
+                assert_eq!(seen(&wire, cut, Reading::Short), long, "{} bytes, cut at {cut}", wire.len());
+                assert_eq!(seen(&wire, cut, Reading::Future), long, "{} bytes, cut at {cut}", wire.len());
+            }
+        }
+    }
+}

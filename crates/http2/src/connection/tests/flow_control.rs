@@ -95,44 +95,62 @@ fn another_frame_in_between_ends_the_one_before() {
     assert_eq!(kinds, [FrameType::Data, FrameType::Ping, FrameType::Data, FrameType::Headers]);
 }
 
-/// What `sizes` come to on the wire, each appended where that is possible, or never.
-fn frames_of(sizes: &[usize], appends: bool) -> (Vec<Written>, usize) {
+/// What messages of `sizes` come to on the wire: gathered as far as there is room, or one by one. Also how many writes it
+/// took.
+fn frames_of(sizes: &[usize], gathers: bool) -> (Vec<Written>, usize) {
     let (mut scripted, key) = sending(Config::server());
-    let mut appended = 0;
+    let (mut gathered, mut parts, mut writes) = (Vec::new(), Vec::new(), 0);
+    let mut room = 0;
     for (number, size) in sizes.iter().enumerate() {
-        let data = vec![number as u8; *size];
-        if let Some(mut room) = scripted.connection.append_data(key, *size).filter(|_| appends) {
-            let (plain, linked) = data.split_at(size / 2);
-            room.buffers().0.extend_from_slice(plain);
-            if !linked.is_empty() {
-                let at = room.buffers().0.len();
-                room.buffers().1.push_back((at, bytes::Bytes::copy_from_slice(linked)));
-            }
-            room.commit().unwrap();
-            appended += 1;
-            continue;
+        if gathered.len() >= room {
+            writes += write_parts(&mut scripted, key, &mut gathered, &mut parts);
+            room = scripted.connection.poll_room(key).unwrap_or(usize::MAX);
+            assert!(room > 0);
         }
-        scripted.write(key, &data).unwrap();
+        if gathered.len() + size > room || !gathers {
+            writes += write_parts(&mut scripted, key, &mut gathered, &mut parts);
+            room = 0;
+        }
+        gathered.extend(vec![number as u8; *size]);
+        parts.push(*size);
     }
+    writes += write_parts(&mut scripted, key, &mut gathered, &mut parts);
     scripted.connection.end_stream(key).unwrap();
-    (scripted.written(), appended)
+    (scripted.written(), writes)
+}
+
+/// Writes all at once; answers how many writes that took.
+fn write_parts(
+    scripted: &mut Scripted,
+    key: StreamKey,
+    gathered: &mut Vec<u8>,
+    parts: &mut Vec<usize>,
+) -> usize {
+    if gathered.is_empty() {
+        return 0;
+    }
+    let mut write = scripted.connection.write_data(key, gathered.len()).unwrap();
+    write.buffers().0.append(gathered);
+    write.commit_parts(parts.drain(..)).unwrap();
+    1
 }
 
 #[test]
-fn data_that_is_appended_makes_the_frames_that_any_write_makes() {
-    let cases: [&[usize]; 6] = [
+fn data_that_was_gathered_makes_the_frames_that_single_writes_make() {
+    let cases: [&[usize]; 7] = [
         &[10, 20, 30],
         &[1; 300],
         &[5000, 5000, 5000, 5000, 1, 2, 3],
         &[16_384, 1, 16_383, 1],
         // Beyond the windows: queued.
         &[16_000, 300, 16_000, 16_000, 16_000, 1000, 200, 40, 1, 34, 1],
-        &[1, 0, 2],
+        &[16_384, 16_384, 16_384, 16_300, 37, 37, 37, 37, 37],
+        &[1, 2, 16_382, 16_385, 2, 40_000, 3],
     ];
     for sizes in cases {
-        let (twin, none) = frames_of(sizes, false);
-        let (frames, appended) = frames_of(sizes, true);
-        assert_eq!((none, appended > 0), (0, true), "{sizes:?}");
+        let (twin, single) = frames_of(sizes, false);
+        let (frames, writes) = frames_of(sizes, true);
+        assert!(single == sizes.len() && writes < single, "{sizes:?}");
         let seen = |frames: &[Written]| -> Vec<_> {
             frames.iter().map(|frame| (frame.kind(), frame.header.flags, frame.payload.clone())).collect()
         };
@@ -141,40 +159,39 @@ fn data_that_is_appended_makes_the_frames_that_any_write_makes() {
 }
 
 #[test]
-fn nothing_is_appended_where_it_would_have_to_wait() {
-    let (mut scripted, key) = sending(Config::server());
-    // No frame to join yet, and none behind another frame.
-    assert!(scripted.connection.append_data(key, 1).is_none());
+fn room_is_what_goes_into_one_frame_at_once_or_else_into_the_queue() {
+    let config = Config { send_buffer_per_stream: 5_000, ..Config::server() };
+    let (mut scripted, key) = sending(config);
+    assert_eq!(scripted.connection.poll_room(key), Some(16_384));
     scripted.write(key, b"a").unwrap();
+    assert_eq!(scripted.connection.poll_room(key), Some(16_383));
+    scripted.write(key, &[7; 16_383]).unwrap();
+    assert_eq!(scripted.connection.poll_room(key), Some(16_384), "of a frame of its own");
+    scripted.write(key, &[7; 16_384]).unwrap();
     scripted.connection.ping([0; 8]);
-    assert!(scripted.connection.append_data(key, 1).is_none());
+    scripted.write(key, &[7; 16_384]).unwrap();
+    // The windows are smaller than what a frame can take, and then closed.
+    scripted.write(key, &[7; 16_000]).unwrap();
+    assert_eq!(scripted.connection.poll_room(key), Some(383));
+    scripted.write(key, &[7; 383]).unwrap();
+    assert_eq!(scripted.connection.poll_room(key), Some(5_000));
+    scripted.write(key, &[7; 4_999]).unwrap();
+    assert_eq!(scripted.connection.poll_room(key), Some(1));
     scripted.write(key, b"b").unwrap();
-    assert!(scripted.connection.append_data(key, 16_384).is_none(), "more than a frame");
-    assert!(scripted.connection.append_data(key, 16_383).is_some());
-    // What is queued goes first.
-    scripted.write(key, &vec![7; 65_534]).unwrap();
-    assert!(scripted.connection.append_data(key, 1).is_none());
+    assert_eq!(scripted.connection.poll_room(key), None);
     scripted.connection.reset(key, ErrorCode::CANCEL);
-    assert!(scripted.connection.append_data(key, 1).is_none());
+    assert_eq!(scripted.connection.poll_room(key), None);
 }
 
 #[test]
-fn what_is_appended_and_given_up_or_of_another_length_leaves_nothing() {
-    let (mut scripted, key) = sending(Config::server());
-    scripted.write(key, b"before").unwrap();
-    let mut given_up = scripted.connection.append_data(key, 3).unwrap();
-    given_up.buffers().0.extend_from_slice(b"abc");
-    given_up.buffers().1.push_back((0, bytes::Bytes::from_static(b"x")));
-    drop(given_up);
-    let mut wrong = scripted.connection.append_data(key, 3).unwrap();
-    wrong.buffers().0.extend_from_slice(b"abcd");
-    assert_eq!(wrong.commit(), Err(StreamError::LengthMismatch { announced: 3, written: 4 }));
-    let mut right = scripted.connection.append_data(key, 3).unwrap();
-    right.buffers().0.extend_from_slice(b"abc");
-    assert_eq!(right.commit(), Ok(()));
-    let frames = scripted.written();
-    assert_eq!(frames.len(), 1);
-    assert_eq!(frames[0].payload, b"beforeabc");
+fn room_ends_at_the_mark_of_the_output() {
+    let config = Config { write_buffer_high_water: 1_000, ..Config::server() };
+    let (mut scripted, key) = sending(config);
+    scripted.write(key, b"a").unwrap();
+    let room = scripted.connection.poll_room(key).unwrap();
+    assert_eq!(room, 1_000 - scripted.connection.output_len());
+    scripted.write(key, &vec![7; room]).unwrap();
+    assert_eq!(scripted.connection.poll_room(key), None);
 }
 
 #[test]

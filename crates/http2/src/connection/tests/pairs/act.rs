@@ -6,8 +6,8 @@ use bytes::Bytes;
 use super::case::Shape;
 use super::layer::{Half, Layer, Outcome};
 use super::text::{Text, Use};
-use crate::connection::{Connection, DataAppend, DataWrite, Role};
-use crate::{ErrorCode, OpenError, StreamError, StreamId, StreamKey};
+use crate::connection::{Connection, DataWrite, Role};
+use crate::{ErrorCode, OpenError, StreamError, StreamId};
 
 impl Layer {
     /// The stream that `pick` means: one of the living, or of the dead from 250 on.
@@ -128,7 +128,7 @@ impl Layer {
             assert_eq!(connection.write_data(key, len).map(drop), Err(expected), "{half:?}");
             return;
         }
-        if half.waits || (polite && !connection.poll_writable(key)) {
+        if half.waits || (polite && connection.poll_room(key).is_none()) {
             half.waits = true;
             return;
         }
@@ -136,7 +136,7 @@ impl Layer {
             return;
         }
         let octets = half.next_octets(len);
-        let mut room = Room::make(connection, key, len);
+        let mut room = connection.write_data(key, len).unwrap();
         match shape {
             Shape::GivenUp => {
                 fill(&mut room, &vec![0xee; len / 2], Shape::Mixed);
@@ -151,7 +151,10 @@ impl Layer {
             }
             Shape::Plain | Shape::Linked | Shape::Mixed => fill(&mut room, &octets, shape),
         }
-        room.commit().unwrap();
+        // As one message, or as two that go together.
+        let first = if shape == Shape::Mixed { len / 2 } else { 0 };
+        room.commit_parts([first, len - first]).unwrap();
+        half.bounds.push(half.sent + first);
         half.sent += len;
         half.bounds.push(half.sent);
     }
@@ -252,35 +255,9 @@ impl Layer {
     }
 }
 
-/// Room for data, made in the short way where that is possible.
-enum Room<'c> {
-    Append(DataAppend<'c>),
-    Write(DataWrite<'c>),
-}
-
-impl<'c> Room<'c> {
-    fn make(connection: &'c mut Connection, key: StreamKey, len: usize) -> Self {
-        let can_append = connection.append_data(key, len).is_some();
-        if can_append {
-            return Self::Append(connection.append_data(key, len).unwrap());
-        }
-        Self::Write(connection.write_data(key, len).unwrap())
-    }
-
-    fn commit(self) -> Result<(), StreamError> {
-        match self {
-            Self::Append(append) => append.commit(),
-            Self::Write(write) => write.commit(),
-        }
-    }
-}
-
 /// Appends `octets` to a write, laid out as `shape` says.
-fn fill(room: &mut Room<'_>, octets: &[u8], shape: Shape) {
-    let (bytes, links) = match room {
-        Room::Append(append) => append.buffers(),
-        Room::Write(write) => write.buffers(),
-    };
+fn fill(room: &mut DataWrite<'_>, octets: &[u8], shape: Shape) {
+    let (bytes, links) = room.buffers();
     let third = octets.len() / 3;
     let (plain, linked) = match shape {
         Shape::Linked => (0, octets.len()),
