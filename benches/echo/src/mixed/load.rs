@@ -30,7 +30,7 @@ impl Load {
         Self { clients }
     }
 
-    /// Calls a second that are answered at most, with 16 callers a connection.
+    /// Calls a second that are answered at most, slow ones among them, with 16 callers a connection.
     pub(crate) async fn capacity(&self, length: Duration) -> Result<f64> {
         let end = Instant::now() + length;
         let mut callers = JoinSet::new();
@@ -39,7 +39,13 @@ impl Load {
             callers.spawn(async move {
                 let mut calls = 0_u64;
                 while Instant::now() < end {
-                    calls += u64::from(client.echo(message()).await.is_ok());
+                    let is_slow = calls % 100 == 50;
+                    let is_right = if is_slow {
+                        client.collect(iter([message()])).await.is_ok()
+                    } else {
+                        client.echo(message()).await.is_ok()
+                    };
+                    calls += u64::from(is_right);
                 }
                 calls
             });

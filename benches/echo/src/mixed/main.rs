@@ -1,9 +1,9 @@
 //! `bench-mixed [threads=4] [share=0.3] [seconds=5] [conns=8]`
 //!
 //! Whether slow calls hurt their neighbours. A server on tokio's multi-thread runtime with `threads` workers gets `share`
-//! of the calls that it could answer at most, at an even pace, whatever it answers meanwhile. First all of them are fast
-//! (an echo of 64 B); then one in a hundred is of another method, which takes 5 ms: by sleeping, and in a third run by
-//! computing. Prints, for each run, what the fast calls took from the instant at which they were due, a line each:
+//! of the calls that it can answer at most, slow ones among them, at an even pace, whatever it answers meanwhile. First
+//! all of them are fast (an echo of 64 B); then one in a hundred is of another method, which takes 5 ms: by sleeping, and
+//! in a third run by computing. Prints, for each run, what the fast calls took from the instant at which they were due, a line each:
 //! `slow=`, `rate=` of all calls a second, `p50_us=`, `p99_us=`, `p999_us=`, `errs=`. Server and load share the process.
 
 mod load;
@@ -76,6 +76,7 @@ fn run(args: &Args) -> Result<()> {
                 clients.push(pb::BenchClient::new(channel));
             }
             let load = Load::new(clients);
+            slow.set("compute");
             let most = load.capacity(length / 2).await?;
             for kind in ["none", "sleep", "compute"] {
                 slow.set(kind);
