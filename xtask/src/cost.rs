@@ -45,14 +45,16 @@ pub(crate) struct Verdict {
 /// Prints the table for the scenarios whose name contains one of the filters, or for all; says whether every figure is
 /// within its ceiling. With `write`, what was measured becomes the ceiling of the scenarios that were run.
 pub(crate) fn run(workspace: &Workspace, filters: &[String], write: bool) -> anyhow::Result<bool> {
-    let scenarios = scenarios(workspace, filters)?;
-    if scenarios.is_empty() {
+    let scenarios = scenarios(workspace)?;
+    let is_wanted = |name: &str| filters.is_empty() || filters.iter().any(|part| name.contains(part));
+    let wanted: Vec<&Scenario> = scenarios.iter().filter(|scenario| is_wanted(&scenario.name)).collect();
+    if wanted.is_empty() {
         bail!("no scenario's name contains {}", filters.join(" or "));
     }
     let mut ceilings = Ceilings::read(workspace)?;
     if write {
         for _ in 0..WRITTEN_TRIES {
-            for (name, measured) in measure_all(workspace, &scenarios)? {
+            for (name, measured) in measure_all(workspace, &wanted)? {
                 ceilings.raise(name, measured?);
             }
         }
@@ -61,7 +63,7 @@ pub(crate) fn run(workspace: &Workspace, filters: &[String], write: bool) -> any
     }
     say(Counts::TITLE);
     let mut is_within = true;
-    for verdict in judge_all(workspace, &ceilings, &scenarios)? {
+    for verdict in judge_all(workspace, &ceilings, &scenarios, wanted)? {
         if let Some(counts) = verdict.counts {
             say(&counts.row(&verdict.scenario));
         }
@@ -75,24 +77,26 @@ pub(crate) fn run(workspace: &Workspace, filters: &[String], write: bool) -> any
 
 /// The scenarios as tests of the whole run. The program has to be built.
 pub(crate) fn verdicts(workspace: &Workspace, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Verdict>> {
-    let mut scenarios = scenarios(workspace, &[])?;
-    scenarios.retain(|scenario| wanted(&scenario.name));
-    judge_all(workspace, &Ceilings::read(workspace)?, &scenarios)
+    let scenarios = scenarios(workspace)?;
+    let wanted = scenarios.iter().filter(|scenario| wanted(&scenario.name)).collect();
+    judge_all(workspace, &Ceilings::read(workspace)?, &scenarios, wanted)
 }
 
-/// Measures each scenario until its figures are within their ceilings, several times at most: how often entries of a
-/// table get into each other's way depends on the hash seed of the run, and what has really grown grows with each.
-fn judge_all(
+/// Measures each scenario of `left` until its figures are within their ceilings, several times at most: how often entries
+/// of a table get into each other's way depends on the hash seed of the run, and what has really grown grows with each.
+/// One that is compared with another one of `scenarios` is always measured in the same run as that.
+fn judge_all<'s>(
     workspace: &Workspace,
     ceilings: &Ceilings,
-    scenarios: &[Scenario],
+    scenarios: &'s [Scenario],
+    mut left: Vec<&'s Scenario>,
 ) -> anyhow::Result<Vec<Verdict>> {
     let mut verdicts: BTreeMap<String, Verdict> = BTreeMap::new();
-    let mut left: Vec<&Scenario> = scenarios.iter().collect();
     for _ in 0..JUDGED_TRIES {
-        for (scenario, measured) in measure_all(workspace, &left)? {
-            let verdict = Verdict::of(ceilings, &scenario, &measured);
-            verdicts.insert(scenario, verdict);
+        let run = measure_all(workspace, &with_partners(scenarios, &left))?;
+        for scenario in &left {
+            let verdict = Verdict::of(ceilings, &scenario.name, &run);
+            verdicts.insert(scenario.name.clone(), verdict);
         }
         left.retain(|scenario| {
             verdicts.get(&scenario.name).is_none_or(|verdict| !verdict.complaints.is_empty())
@@ -104,15 +108,27 @@ fn judge_all(
     Ok(verdicts.into_values().collect())
 }
 
+/// `wanted`, and those of `scenarios` that one of them is compared with.
+fn with_partners<'s>(scenarios: &'s [Scenario], wanted: &[&'s Scenario]) -> Vec<&'s Scenario> {
+    let is_wanted = |name: &str| wanted.iter().any(|scenario| scenario.name == name);
+    let is_partner =
+        |name: &str| wanted.iter().any(|scenario| ceilings::partner(&scenario.name) == Some(name));
+    scenarios.iter().filter(|scenario| is_wanted(&scenario.name) || is_partner(&scenario.name)).collect()
+}
+
 impl Verdict {
-    fn of(ceilings: &Ceilings, scenario: &str, measured: &anyhow::Result<Measured>) -> Self {
+    /// Of a scenario of this run.
+    fn of(ceilings: &Ceilings, scenario: &str, run: &BTreeMap<String, anyhow::Result<Measured>>) -> Self {
+        let measured = run.get(scenario).and_then(|measured| measured.as_ref().ok());
+        let partner = ceilings::partner(scenario).and_then(|name| run.get(name)?.as_ref().ok());
         Self {
             scenario: scenario.to_owned(),
-            elapsed: measured.as_ref().map(|measured| measured.elapsed).unwrap_or_default(),
-            counts: measured.as_ref().ok().map(|measured| measured.counts),
-            complaints: match measured {
-                Ok(measured) => ceilings.judge(scenario, measured),
-                Err(error) => vec![format!("{error:#}")],
+            elapsed: measured.map(|measured| measured.elapsed).unwrap_or_default(),
+            counts: measured.map(|measured| measured.counts),
+            complaints: match run.get(scenario) {
+                Some(Ok(measured)) => ceilings.judge(scenario, measured, partner),
+                Some(Err(error)) => vec![format!("{error:#}")],
+                None => vec![format!("{scenario} was not measured")],
             },
         }
     }
@@ -129,8 +145,8 @@ struct Scenario {
     calls: usize,
 }
 
-/// Those of the program whose name contains one of `filters`, or all.
-fn scenarios(workspace: &Workspace, filters: &[String]) -> anyhow::Result<Vec<Scenario>> {
+/// Those of the program.
+fn scenarios(workspace: &Workspace) -> anyhow::Result<Vec<Scenario>> {
     let mut build = workspace.cargo(&["build", "--release", "--quiet", "--package=peregrine-bench-cost"]);
     let built = process::run(&mut build, Duration::from_mins(20), |_| {})?;
     if !built.success() {
@@ -141,11 +157,7 @@ fn scenarios(workspace: &Workspace, filters: &[String]) -> anyhow::Result<Vec<Sc
         let (name, calls) = line.split_once(' ')?;
         Some(Scenario { name: name.to_owned(), calls: calls.parse().ok()? })
     };
-    let all = list.output.lines().map(|line| read(line).with_context(|| format!("not a scenario: {line}")));
-    let all: Vec<Scenario> = all.collect::<anyhow::Result<_>>()?;
-    let wanted =
-        |scenario: &Scenario| filters.is_empty() || filters.iter().any(|part| scenario.name.contains(part));
-    Ok(all.into_iter().filter(wanted).collect())
+    list.output.lines().map(|line| read(line).with_context(|| format!("not a scenario: {line}"))).collect()
 }
 
 /// Measures all, as many at once as there are cores: counts do not mind company.

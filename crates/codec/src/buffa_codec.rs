@@ -21,6 +21,7 @@ use crate::sharing::{Copying, Sharing};
 pub struct BuffaCodec;
 
 impl<M: Message + 'static> Codec<M> for BuffaCodec {
+    #[inline]
     fn encode<E: EncodeTarget>(message: &M, target: &mut E) -> Result<(), EncodeError> {
         let mut sizes = SizeCache::new();
         let size = message.compute_size(&mut sizes);
@@ -34,6 +35,7 @@ impl<M: Message + 'static> Codec<M> for BuffaCodec {
         Ok(())
     }
 
+    #[inline]
     fn decode(body: Payload<'_>, limits: &DecodeLimits) -> Result<M, DecodeError> {
         if body.len() > buffa::MAX_MESSAGE_BYTES as usize {
             return Err(DecodeError::from_source(buffa::DecodeError::MessageTooLarge));
@@ -41,9 +43,9 @@ impl<M: Message + 'static> Codec<M> for BuffaCodec {
         let (unknown, elements) = (Cell::new(limits.unknown_fields), Cell::new(limits.element_memory));
         let context = DecodeContext::new(limits.recursion, &unknown).with_element_memory(&elements);
         let mut message = M::default();
-        let merged = match body {
+        let merged = match &body {
             Payload::Shared(bytes) | Payload::Inflated(bytes) if bytes.len() >= LINK_THRESHOLD => {
-                message.merge(&mut Sharing::new(bytes), context)
+                merge_shared(&mut message, bytes, context)
             }
             body => message.merge(&mut Copying(body.as_slice()), context),
         };
@@ -52,6 +54,16 @@ impl<M: Message + 'static> Codec<M> for BuffaCodec {
             Err(error) => Err(DecodeError::from_source(error)),
         }
     }
+}
+
+/// Reads a large message in a buffer of its own: its large fields become shares of that.
+#[inline(never)]
+fn merge_shared<M: Message>(
+    message: &mut M,
+    bytes: &Bytes,
+    context: DecodeContext<'_>,
+) -> Result<(), buffa::DecodeError> {
+    message.merge(&mut Sharing::new(bytes.clone()), context)
 }
 
 impl<M: Message + MessageName + 'static> NamedCodec<M> for BuffaCodec {

@@ -17,12 +17,14 @@ use crate::sharing::{Copying, Sharing};
 pub struct ProstCodec;
 
 impl<M: Message + Default + 'static> Codec<M> for ProstCodec {
+    #[inline]
     fn encode<E: EncodeTarget>(message: &M, target: &mut E) -> Result<(), EncodeError> {
         let mut room = target.begin(message.encoded_len())?;
         message.encode_raw(&mut room);
         Ok(())
     }
 
+    #[inline]
     fn decode(body: Payload<'_>, _limits: &DecodeLimits) -> Result<M, DecodeError> {
         match body {
             Payload::Shared(bytes) | Payload::Inflated(bytes) if bytes.len() >= LINK_THRESHOLD => {

@@ -1,18 +1,26 @@
 //! Running the user's code where a panic of it must go no further (wire-rules E1).
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What `code` returns, or `None` if it panicked. The value of the panic is the user's too: one that panics when it is
 /// dropped is left where it lies.
+#[inline(always)]
 pub fn survive<R>(code: impl FnOnce() -> R) -> Option<R> {
-    let panic = match catch_unwind(AssertUnwindSafe(code)) {
-        Ok(value) => return Some(value),
-        Err(panic) => panic,
-    };
+    match catch_unwind(AssertUnwindSafe(code)) {
+        Ok(value) => Some(value),
+        Err(panic) => {
+            bury(panic);
+            None
+        }
+    }
+}
+
+#[cold]
+fn bury(panic: Box<dyn Any + Send>) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(panic);
     }
-    None
 }
 
 /// Drops a value of the user's, whose destructor may panic.

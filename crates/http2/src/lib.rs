@@ -53,7 +53,7 @@ pub use self::{
     budget::WindowBudget,
     connection::{
         AdaptiveWindows, Config, Connection, Counters, DataWrite, Event, Initiator, Keepalive, PingPolicy,
-        Progress, RequestWrite, Role, WholeResponse,
+        Progress, RequestWrite, ResponseWrite, Role, WholeRequest, WholeResponse,
     },
     error::{Blame, ConnectionError, OpenError, StreamError},
     error_code::ErrorCode,

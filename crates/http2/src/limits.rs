@@ -61,7 +61,13 @@ impl Limits {
     /// A frame of a call was sent: makes up for the frames that a peer may need to keep it going.
     #[inline]
     pub(crate) fn on_progress(&mut self) {
-        self.housekeeping.refund(2);
+        self.housekeeping.refund(PER_FRAME);
+    }
+
+    /// The three frames of a response were sent.
+    #[inline]
+    pub(crate) fn on_whole_response(&mut self) {
+        self.housekeeping.refund(3 * PER_FRAME);
     }
 
     /// A reply was put in the output because the peer asked for it; it ends at `end` and `taken` octets have
@@ -75,6 +81,9 @@ impl Limits {
 pub(crate) const fn calm(name: &'static str) -> ConnectionError {
     ConnectionError::new(ErrorCode::ENHANCE_YOUR_CALM, name, Blame::Limit)
 }
+
+/// Housekeeping that a frame of ours makes up for.
+const PER_FRAME: u32 = 2;
 
 /// A token bucket: `burst` tokens, refilled evenly.
 #[derive(Debug)]

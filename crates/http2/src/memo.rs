@@ -85,7 +85,7 @@ impl Memo {
     }
 
     /// The head that the last block of its kind decoded to, if `block` is the same.
-    #[inline]
+    #[inline(always)]
     #[expect(clippy::indexing_slicing, reason = "a place for each kind")]
     pub(crate) fn latest(&self, kind: BlockKind, block: &[u8], generation: u64) -> Option<&Arc<Head>> {
         if self.generation != generation {

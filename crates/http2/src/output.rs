@@ -142,7 +142,8 @@ impl Output {
         (self.bytes.len(), self.links.len())
     }
 
-    /// Octets of the links from the one at `index` on.
+    /// Octets of the links from the one at `index` on. Most data has none: ask for their number first.
+    #[cold]
     pub(crate) fn linked_from(&self, index: usize) -> usize {
         self.links.iter().skip(index).map(|(_, link)| link.len()).sum()
     }

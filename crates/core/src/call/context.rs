@@ -18,6 +18,12 @@ pub struct CallContext {
 }
 
 impl CallContext {
+    /// Of the call that is over at `deadline`, or when `cancellation` says so.
+    #[inline]
+    pub fn new(deadline: Option<Instant>, cancellation: Cancellation) -> Self {
+        Self { deadline, cancellation }
+    }
+
     /// When the call is over.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline

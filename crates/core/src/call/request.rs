@@ -67,6 +67,12 @@ impl<T> Request<T> {
         }
     }
 
+    /// A request as a server has received it from `peer`, with metadata that others may share.
+    #[inline(always)]
+    pub fn received(message: T, metadata: MetadataMap, context: CallContext, peer: Arc<Peer>) -> Self {
+        Self { message, metadata, context, peer: Some(peer), rare: None }
+    }
+
     fn rare(&self) -> &Rare {
         self.rare.as_deref().unwrap_or(Rare::NONE)
     }

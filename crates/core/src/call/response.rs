@@ -98,6 +98,12 @@ impl<T> Response<T> {
         &mut self.trailers
     }
 
+    /// Whether there is nothing beside the message.
+    #[inline]
+    pub fn is_bare(&self) -> bool {
+        self.rare.is_none() && self.metadata.is_empty() && self.trailers.is_empty()
+    }
+
     /// Takes initial and trailing metadata out.
     #[inline]
     pub fn take_metadata(&mut self) -> (MetadataMap, MetadataMap) {

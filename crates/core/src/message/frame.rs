@@ -25,7 +25,7 @@ pub struct Prefix {
 /// The flag does not fit the encoding or is unknown: INTERNAL (wire-rules 31,
 /// 32). The length is over `max`: RESOURCE_EXHAUSTED, before anything is
 /// buffered for it (42).
-#[inline]
+#[inline(always)]
 pub fn parse_prefix(bytes: &[u8], encoding: Encoding, max: usize) -> Result<Option<Prefix>, Status> {
     let [flag, a, b, c, d, ..] = *bytes else { return Ok(None) };
     match (flag, encoding) {

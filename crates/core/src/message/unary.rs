@@ -26,7 +26,7 @@ use crate::status::Status;
 /// | 1 to 4 bytes behind the message | INTERNAL |
 /// | a second prefix behind the message | UNIMPLEMENTED |
 /// | message that does not inflate | INTERNAL |
-#[inline]
+#[inline(always)]
 pub fn single_message(body: &[u8], encoding: Encoding, max: usize) -> Result<Payload<'_>, Status> {
     let (prefix, message) = single_frame(body, encoding, max)?;
     if prefix.compressed {
@@ -36,7 +36,7 @@ pub fn single_message(body: &[u8], encoding: Encoding, max: usize) -> Result<Pay
 }
 
 /// The one message of a complete body as it came, with its prefix.
-#[inline]
+#[inline(always)]
 fn single_frame(body: &[u8], encoding: Encoding, max: usize) -> Result<(Prefix, &[u8]), Status> {
     let Some(prefix) = parse_prefix(body, encoding, max)? else {
         return Err(if body.is_empty() { no_message() } else { truncated() });

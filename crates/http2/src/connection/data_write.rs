@@ -6,10 +6,8 @@ use bytes::Bytes;
 
 use super::{Connection, Event};
 use crate::error::StreamError;
-use crate::frame::{FRAME_HEADER_LEN, append_whole_block};
-use crate::output::LINK_FROM;
 use crate::stream::{SendHalf, Stream, Waiting};
-use crate::{CachedBlock, ErrorCode, StreamKey};
+use crate::{ErrorCode, StreamKey};
 
 /// Room for an exact number of octets of stream data, made by [`Connection::write_data`] or
 /// [`Connection::write_only_data`]: fill the [`buffers`](Self::buffers), then [`commit`](Self::commit). Dropped without
@@ -210,43 +208,6 @@ impl Connection {
         let mut write = self.write_data(key, len)?;
         write.is_all = true;
         Ok(write)
-    }
-
-    /// [`send_cached_headers`](Self::send_cached_headers) of a head and [`write_data`](Self::write_data) behind it, where
-    /// both go straight into the output.
-    ///
-    /// # Errors
-    /// The connection, where they do not, for whatever reason: nothing has been done then.
-    #[inline]
-    #[expect(clippy::arithmetic_side_effects, reason = "lengths of frames")]
-    pub fn write_first_data(
-        &mut self,
-        key: StreamKey,
-        head: &CachedBlock,
-        len: usize,
-    ) -> Result<DataWrite<'_>, &mut Self> {
-        let max_data = self.max_data_frame();
-        let Some(stream) = self.streams.get_mut(key) else { return Err(self) };
-        let Some(head) = self.encoder.cached(head) else { return Err(self) };
-        // [9113-6.9.1-1]
-        let room = max_data.min(stream.send_window.available()).min(self.send_window.available());
-        if stream.send != SendHalf::HeadDue
-            || len > room
-            || head.len() > self.peer.max_frame_size as usize
-            || !self.schedule.is_empty()
-            || self.output.len() >= self.config.write_buffer_high_water
-            || self.peer.measures_lists()
-        {
-            return Err(self);
-        }
-        let out = self.output.frames();
-        out.reserve(2 * FRAME_HEADER_LEN + head.len() + len.min(LINK_FROM));
-        append_whole_block(out, key.id(), head, false);
-        stream.send = SendHalf::Open;
-        self.on_progress();
-        let place = Place::Output { header_at: self.output.reserve_header(), is_begun: true };
-        let start = self.output.mark();
-        Ok(DataWrite { connection: self, key, len, place, start, is_all: false })
     }
 
     /// Ends our side of the stream, after what is queued: on the last DATA frame if that is still ours to

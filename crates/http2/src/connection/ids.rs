@@ -83,6 +83,7 @@ impl StreamIds {
     }
 
     /// Server: the client began a stream; the id must be above all earlier ones.
+    #[inline]
     pub(super) fn on_peer_opened(&mut self, id: StreamId) {
         let expected = match self.highest.value() {
             // [9113-5.1.1-1]
@@ -90,15 +91,21 @@ impl StreamIds {
             highest => highest.saturating_add(2),
         };
         if id.value() > expected {
-            if self.skipped.len() == MAX_SKIPPED {
-                self.skipped.pop_front();
-            }
-            self.skipped.push_back((StreamId::new(expected), id));
+            self.on_skipped(StreamId::new(expected), id);
         }
         self.highest = id;
     }
 
+    #[cold]
+    fn on_skipped(&mut self, first: StreamId, next: StreamId) {
+        if self.skipped.len() == MAX_SKIPPED {
+            self.skipped.pop_front();
+        }
+        self.skipped.push_back((first, next));
+    }
+
     /// Server: the stream opened last will be answered.
+    #[inline]
     pub(super) fn on_accepted(&mut self) {
         self.accepted = self.highest;
     }
@@ -164,6 +171,7 @@ impl StreamIds {
 
 /// Whether so much of the id space is used that a connection should take no further streams: three quarters, so
 /// that there is time to change to another one (http2-abuse 30).
+#[inline]
 pub(super) fn is_late(id: StreamId) -> bool {
     id > LAST_CLIENT
 }

@@ -24,6 +24,7 @@ mod stall;
 mod timeouts;
 mod watch;
 mod whole;
+mod whole_call;
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -46,6 +47,7 @@ use self::settings::{DEFAULT_TABLE_SIZE, DEFAULT_WINDOW_SIZE, PeerSettings};
 use self::timeouts::{Timer, Timers};
 use self::watch::Watch;
 pub use self::whole::{RequestWrite, WholeResponse};
+pub use self::whole_call::{ResponseWrite, WholeRequest};
 use crate::budget::Ledger;
 use crate::flow::{RecvWindow, Window};
 use crate::hpack::{Decoder, Encoder};

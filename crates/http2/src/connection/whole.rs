@@ -108,10 +108,10 @@ impl Connection {
         let undo = self.output.mark();
         let out = self.output.frames();
         out.extend_from_slice(framed);
-        let frames = out.get_mut(undo.0..)?;
-        let header = |kind, len: usize, flags| FrameHeader { len: len as u32, kind, flags, stream: id };
-        *frames.first_chunk_mut()? = header(FrameType::Headers, block_len, Flags::END_HEADERS).to_bytes();
-        *frames.last_chunk_mut()? = header(FrameType::Data, len, Flags::END_STREAM).to_bytes();
+        complete_block(out.get_mut(undo.0..)?, id, Flags::END_HEADERS);
+        let data =
+            FrameHeader { len: len as u32, kind: FrameType::Data, flags: Flags::END_STREAM, stream: id };
+        *out.last_chunk_mut()? = data.to_bytes();
         let start = out.len();
         Some(RequestWrite { connection: self, id, len, start, undo, is_committed: false })
     }
@@ -186,10 +186,19 @@ impl Connection {
     }
 
     /// The frame at the front of `input`, if it is there and has exactly this type and these flags.
-    #[inline]
-    fn peek_frame<'a>(&self, input: &'a [u8], kind: FrameType, flags: Flags) -> Option<Peeked<'a>> {
+    #[inline(always)]
+    pub(super) fn peek_frame<'a>(
+        &self,
+        input: &'a [u8],
+        kind: FrameType,
+        flags: Flags,
+    ) -> Option<Peeked<'a>> {
+        let &[.., type_octet, flag_octet, _, _, _, _] = input.first_chunk::<FRAME_HEADER_LEN>()?;
+        if type_octet != kind.to_wire() || flag_octet != flags.0 {
+            return None;
+        }
         let header = FrameHeader::parse(input)?;
-        if header.kind != kind || header.flags != flags || header.len > self.config.max_frame_size {
+        if header.len > self.config.max_frame_size {
             return None;
         }
         let (frame, rest) = input.split_at_checked(header.frame_len())?;
@@ -197,9 +206,18 @@ impl Connection {
     }
 }
 
+/// Fills in what the header of a HEADERS frame lacks that was copied from a [`CachedBlock`].
+#[inline(always)]
+pub(super) fn complete_block(frame: &mut [u8], stream: StreamId, flags: Flags) {
+    if let Some([_, _, _, _, place, id @ ..]) = frame.first_chunk_mut::<FRAME_HEADER_LEN>() {
+        *place = flags.0;
+        *id = stream.to_be_bytes();
+    }
+}
+
 /// A frame, and what comes behind it.
-struct Peeked<'a> {
-    stream: StreamId,
-    payload: &'a [u8],
-    rest: &'a [u8],
+pub(super) struct Peeked<'a> {
+    pub(super) stream: StreamId,
+    pub(super) payload: &'a [u8],
+    pub(super) rest: &'a [u8],
 }

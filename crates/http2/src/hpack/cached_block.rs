@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::frame::FRAME_HEADER_LEN;
+use crate::frame::{FRAME_HEADER_LEN, Flags, FrameHeader, FrameType};
+use crate::stream_id::StreamId;
 
 /// A field block as it was encoded for one state of one encoder's table.
 ///
@@ -10,7 +11,8 @@ use crate::frame::FRAME_HEADER_LEN;
 /// It may be used with several connections in turn, but then holds the block of the last one only.
 #[derive(Default)]
 pub struct CachedBlock {
-    /// Room for the header of a frame before and behind the block, so that a request can be copied as a whole.
+    /// The block as a HEADERS frame of stream 0, and behind it room for the header of another frame, so that a request
+    /// can be copied as a whole.
     framed: Vec<u8>,
     state: Option<EncoderState>,
 }
@@ -30,7 +32,8 @@ impl CachedBlock {
             .and_then(|framed| framed.get(FRAME_HEADER_LEN..framed.len().checked_sub(FRAME_HEADER_LEN)?))
     }
 
-    /// As [`get`](Self::get), with room for the header of a frame on both sides.
+    /// As [`get`](Self::get), with the header of its frame before it, which lacks the stream and the end of that, and room
+    /// for another header behind it.
     #[inline]
     pub(super) fn framed(&self, state: EncoderState) -> Option<&[u8]> {
         (self.state == Some(state)).then_some(&self.framed)
@@ -38,7 +41,9 @@ impl CachedBlock {
 
     pub(super) fn keep(&mut self, state: EncoderState, block: &[u8]) {
         self.framed.clear();
-        for part in [&[0; FRAME_HEADER_LEN], block, &[0; FRAME_HEADER_LEN]] {
+        let (len, kind, flags) = (block.len() as u32, FrameType::Headers, Flags::END_HEADERS);
+        let header = FrameHeader { len, kind, flags, stream: StreamId::CONNECTION };
+        for part in [&header.to_bytes(), block, &[0; FRAME_HEADER_LEN]] {
             self.framed.extend_from_slice(part);
         }
         self.state = Some(state);

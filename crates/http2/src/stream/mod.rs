@@ -1,6 +1,7 @@
 //! Streams: their keys, states, queues and the slab that holds them. What happens to them is decided in
 //! `connection`.
 
+mod id_map;
 mod key;
 mod send;
 mod state;

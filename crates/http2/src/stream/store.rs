@@ -1,8 +1,8 @@
-//! The slab of streams and the map from ids to it.
+//! The slab of streams. `id_map` leads from ids to it.
 //!
-//! Entries are used again, so a warm connection opens and closes streams without allocating; the map is open
-//! addressing over small ids that grow, one probe for nearly every frame.
+//! Entries are used again, so a warm connection opens and closes streams without allocating.
 
+use super::id_map::IdMap;
 use super::{RecvHalf, SendHalf, SendQueue, StreamKey};
 use crate::budget::Ledger;
 use crate::flow::{RecvWindow, Window};
@@ -121,19 +121,16 @@ impl Store {
     /// Streams that are open or half-closed.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.ids.len
+        self.ids.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.ids.len == 0
+        self.ids.len() == 0
     }
 
     /// Adds a stream. The id must be new.
-    #[expect(
-        clippy::arithmetic_side_effects,
-        clippy::indexing_slicing,
-        reason = "the index of a free entry was that of an entry once; there is one after the push"
-    )]
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "the index of a free entry was that of an entry once")]
     pub(crate) fn insert(
         &mut self,
         id: StreamId,
@@ -141,10 +138,7 @@ impl Store {
         send_window: u32,
         recv_window: u32,
     ) -> StreamKey {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Stream::vacant());
-            (self.entries.len() - 1) as u32
-        });
+        let index = self.free.pop().unwrap_or_else(|| self.make_vacant());
         let stream = &mut self.entries[index as usize];
         stream.id = id;
         (stream.send, stream.recv) = (send, recv);
@@ -154,8 +148,21 @@ impl Store {
         StreamKey::new(index, id)
     }
 
+    #[inline(never)]
+    #[expect(clippy::arithmetic_side_effects, reason = "there is one after the push")]
+    fn make_vacant(&mut self) -> u32 {
+        self.entries.push(Stream::vacant());
+        (self.entries.len() - 1) as u32
+    }
+
     /// Removes a stream and all that is queued on it. A stale key removes nothing.
     pub(crate) fn remove(&mut self, key: StreamKey) {
+        self.remove_now(key);
+    }
+
+    /// [`remove`](Self::remove), compiled where it is called.
+    #[inline(always)]
+    pub(crate) fn remove_now(&mut self, key: StreamKey) {
         if let Some(stream) = self.get_mut(key) {
             stream.vacate();
             let grown = std::mem::take(&mut stream.grown);
@@ -222,7 +229,7 @@ impl Store {
         self.entries.capacity() * size_of::<Stream>()
             + self.entries.iter().map(waiting).sum::<usize>()
             + self.free.capacity() * size_of::<u32>()
-            + self.ids.slots.capacity() * size_of::<(StreamId, u32)>()
+            + self.ids.footprint()
     }
 
     /// Gives memory back if no stream is open.
@@ -230,134 +237,13 @@ impl Store {
         if self.is_empty() {
             self.entries = Vec::new();
             self.free = Vec::new();
-            self.ids.slots = Vec::new();
+            self.ids.trim();
         }
     }
 }
-
-/// Stream ids to slab indices: open addressing, linear probing, at most half full.
-#[derive(Debug)]
-struct IdMap {
-    /// Where the peer chooses the ids; ours come in order.
-    seed: Option<u64>,
-    /// A power of two of them, or none. Id 0 is a free slot.
-    slots: Vec<(StreamId, u32)>,
-    len: usize,
-}
-
-impl IdMap {
-    fn new(seed: Option<u64>) -> Self {
-        IdMap { seed, slots: Vec::new(), len: 0 }
-    }
-
-    #[inline]
-    #[expect(clippy::arithmetic_side_effects, reason = "called when there are slots")]
-    fn home(&self, id: StreamId) -> usize {
-        // The golden ratio lays ids that follow one another out with gaps in between, which the seed gives up for
-        // places that nobody can foresee. The upper bits are the ones that are mixed.
-        let key = self.seed.map_or(u64::from(id.value() >> 1), |seed| seed ^ u64::from(id.value()));
-        let bits = self.slots.len().trailing_zeros();
-        (key.wrapping_mul(MIX) >> (u64::BITS - bits)) as usize
-    }
-
-    #[inline]
-    #[expect(
-        clippy::arithmetic_side_effects,
-        clippy::indexing_slicing,
-        reason = "a position under the mask of the length"
-    )]
-    fn find(&self, id: StreamId) -> Option<u32> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        let mut at = self.home(id);
-        loop {
-            let (found, index) = self.slots[at];
-            if found == id {
-                return Some(index);
-            }
-            if found.is_connection() {
-                return None;
-            }
-            at = (at + 1) & (self.slots.len() - 1);
-        }
-    }
-
-    #[expect(clippy::arithmetic_side_effects, reason = "a number of streams in memory")]
-    fn insert(&mut self, id: StreamId, index: u32) {
-        if (self.len + 1) * 2 > self.slots.len() {
-            let slots = vec![(StreamId::CONNECTION, 0); (self.slots.len() * 2).max(8)];
-            for (id, index) in std::mem::replace(&mut self.slots, slots) {
-                if !id.is_connection() {
-                    self.place(id, index);
-                }
-            }
-        }
-        self.place(id, index);
-        self.len += 1;
-    }
-
-    #[expect(
-        clippy::arithmetic_side_effects,
-        clippy::indexing_slicing,
-        reason = "a position under the mask of the length"
-    )]
-    fn place(&mut self, id: StreamId, index: u32) {
-        let mut at = self.home(id);
-        while !self.slots[at].0.is_connection() {
-            at = (at + 1) & (self.slots.len() - 1);
-        }
-        self.slots[at] = (id, index);
-    }
-
-    #[expect(
-        clippy::arithmetic_side_effects,
-        clippy::indexing_slicing,
-        reason = "a position under the mask of the length; the id was there, so it was counted"
-    )]
-    fn remove(&mut self, id: StreamId) {
-        if self.slots.is_empty() {
-            return;
-        }
-        let mask = self.slots.len() - 1;
-        let mut gap = self.home(id);
-        while self.slots[gap].0 != id {
-            if self.slots[gap].0.is_connection() {
-                return;
-            }
-            gap = (gap + 1) & mask;
-        }
-        self.len -= 1;
-        // Entries behind the gap that probed across it move up, so that no probe stops short of its entry.
-        let mut at = gap;
-        loop {
-            at = (at + 1) & mask;
-            let (id, _) = self.slots[at];
-            if id.is_connection() {
-                break;
-            }
-            let home = self.home(id);
-            if at.wrapping_sub(home) & mask >= at.wrapping_sub(gap) & mask {
-                self.slots[gap] = self.slots[at];
-                gap = at;
-            }
-        }
-        self.slots[gap] = (StreamId::CONNECTION, 0);
-    }
-
-    fn clear(&mut self) {
-        self.slots.fill((StreamId::CONNECTION, 0));
-        self.len = 0;
-    }
-}
-
-/// Odd, its bits evenly mixed: the fraction of the golden ratio.
-const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use super::*;
 
     fn insert(store: &mut Store, id: u32) -> StreamKey {
@@ -379,34 +265,6 @@ mod tests {
     }
 
     #[test]
-    fn the_map_agrees_with_a_plain_one() {
-        for seed in 0..20 {
-            let mut random = seed;
-            let mut map = IdMap::new((seed > 0).then_some(seed));
-            let mut plain = HashMap::new();
-            for step in 0..2000_u32 {
-                random = (random + 1).wrapping_mul(MIX);
-                random ^= random >> 29;
-                let id = StreamId::new(((random >> 8) as u32 % 200) * 2 + 1);
-                if random & 1 == 0 {
-                    plain.entry(id).or_insert_with(|| {
-                        map.insert(id, step);
-                        step
-                    });
-                } else {
-                    map.remove(id);
-                    plain.remove(&id);
-                }
-                assert_eq!(map.find(id), plain.get(&id).copied());
-                assert_eq!(map.len, plain.len());
-            }
-            for (id, index) in plain {
-                assert_eq!(map.find(id), Some(index));
-            }
-        }
-    }
-
-    #[test]
     fn streams_come_and_go() {
         let mut store = Store::new(Some(1), Ledger::default());
         assert!(store.is_empty());
@@ -424,7 +282,7 @@ mod tests {
         store.clear();
         assert_eq!((store.len(), store.find(ids[0]), store.get(keys[0]).is_none()), (0, None, true));
         store.trim();
-        assert_eq!((store.entries.capacity(), store.ids.slots.capacity()), (0, 0));
+        assert_eq!((store.entries.capacity(), store.ids.footprint()), (0, 0));
     }
 
     #[test]
@@ -443,25 +301,6 @@ mod tests {
             let key = store.insert(StreamId::new(2 * number as u32 + 1), (send, recv), 0, 0);
             assert_eq!(store.get(key).map(Stream::is_closed), Some(closed), "{send:?} {recv:?}");
         }
-    }
-
-    #[test]
-    fn the_map_is_at_most_half_full_and_seeds_move_its_entries() {
-        let homes = |seed: u64| {
-            let mut map = IdMap::new(Some(seed));
-            for number in 0..100 {
-                map.insert(StreamId::new(2 * number + 1), number);
-                let (len, slots) = (map.len, map.slots.len());
-                assert!(2 * len <= slots && slots <= 8.max(4 * len), "{len} in {slots}");
-            }
-            (0..100).map(|number| map.home(StreamId::new(2 * number + 1))).collect::<Vec<_>>()
-        };
-        let all: Vec<_> = [0, 0x1234_5678, u64::MAX].map(homes).into();
-        for homes in &all {
-            let distinct: std::collections::BTreeSet<_> = homes.iter().collect();
-            assert!(distinct.len() > 50, "{} places for 100 ids", distinct.len());
-        }
-        assert!(all[0] != all[1] && all[1] != all[2]);
     }
 
     #[test]

@@ -7,5 +7,6 @@ pub(crate) mod fields;
 pub(crate) mod mailbox;
 pub(crate) mod port;
 pub(crate) mod reply_head;
+pub(crate) mod reply_target;
 pub(crate) mod request_head;
 pub(crate) mod wire;

@@ -1,12 +1,14 @@
-//! The port: where the call that is being polled on this thread writes its reply.
+//! The port: where the call that is being polled writes its reply.
 //!
-//! A call is one future and never holds its connection. Before each poll the one who polls puts a port into
-//! this thread's cell and takes it back afterwards. A call that runs in place finds the connection itself in
-//! it ([`Port::Wire`]): what it sends is encoded straight into the connection's output. A spawned call finds
-//! an outbox ([`Port::Outbox`]), whose contents its task hands to the connection after the poll.
+//! A call is one future and never holds its connection. The one who polls it lends it a port for each poll. A call
+//! that runs in place finds the connection itself in it ([`Port::Wire`]): what it sends is encoded straight into the
+//! connection's output. A spawned call finds an outbox ([`Port::Outbox`]), whose contents its task hands to the
+//! connection after the poll.
 //!
-//! Ports nest: a handler that drives another server on the same thread (through `block_on`, or an in-process
-//! transport) gets its own port back when that poll ends.
+//! A reply of one message is written behind the handler's future, by whoever polled that, who has the port at hand. A
+//! stream is driven inside of that future, where nothing can be handed in: for its polls the port is in a cell of this
+//! thread ([`PortPlace::lend`]). Ports nest: a handler that drives another server on the same thread (through
+//! `block_on`, or an in-process transport) gets its own port back when that poll ends.
 
 use std::cell::RefCell;
 use std::task::Context;
@@ -24,7 +26,7 @@ thread_local! {
     static PORT: RefCell<Option<Port>> = const { RefCell::new(None) };
 }
 
-/// Where the reply of the polled call goes. Two words: it is put in place and taken back for each poll.
+/// Where the reply of the polled call goes. Two words, since it is put in place and taken back for each poll.
 #[derive(Debug)]
 pub(crate) enum Port {
     /// Into the connection's output; the call is polled by the connection's driver.
@@ -116,25 +118,108 @@ impl Watch {
     }
 }
 
-/// Runs `poll` with `watch` in this thread's port, and takes it back afterwards.
-pub(crate) fn watched<R>(watch: &mut Option<Box<Watch>>, poll: impl FnOnce() -> R) -> R {
-    on_port(|port| *port.watch() = watch.take());
-    let result = poll();
-    on_port(|port| *watch = port.watch().take());
-    result
+/// Holds a call's port while that is polled.
+#[derive(Debug)]
+pub struct PortPlace(Option<Port>);
+
+impl PortPlace {
+    pub(crate) fn new(port: Port) -> Self {
+        Self(Some(port))
+    }
+
+    /// The port, back from a poll.
+    pub(crate) fn into_port(self) -> Port {
+        match self.0 {
+            Some(port) => port,
+            // It is away only while `lend` runs.
+            None => unreachable!("a poll took its call's port away"),
+        }
+    }
+
+    /// Runs `poll` with the port in this thread's cell.
+    pub(crate) fn lend<R>(&mut self, poll: impl FnOnce() -> R) -> R {
+        let _lent = Lent::new(&mut self.0);
+        poll()
+    }
+
+    /// Runs `poll` with `watch` in the port, and takes it back afterwards. Panics of `poll` are the caller's to catch
+    /// inside of it.
+    pub(crate) fn watched<R>(
+        &mut self,
+        watch: &mut Option<Box<Watch>>,
+        poll: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        if let Some(port) = &mut self.0 {
+            *port.watch() = watch.take();
+        }
+        let result = poll(self);
+        if let Some(port) = &mut self.0 {
+            *watch = port.watch().take();
+        }
+        result
+    }
+
+    /// The connection, if it is at hand, and nobody but the client is told of the reply, of which nothing is out.
+    #[inline]
+    pub(crate) fn unwatched_wire(&mut self) -> Option<&mut Wire> {
+        match &mut self.0 {
+            Some(Port::Wire(wire)) if wire.watch.is_none() && wire.sent.is_none() => Some(wire),
+            _ => None,
+        }
+    }
+
+    /// Sends the response head, once.
+    ///
+    /// # Errors
+    /// The peer does not accept that much metadata. A spawned call does not hear of it: its connection ends it.
+    pub(crate) fn send_head(
+        &mut self,
+        metadata: MetadataMap,
+        compression: Option<&Compression>,
+    ) -> Result<(), Status> {
+        self.port()?.send_head(metadata, compression)
+    }
+
+    /// Encodes and sends the one message of a reply, rewritten by `transcode` if the call's format is not the codec's
+    /// own. Hooks of interceptors see it first.
+    ///
+    /// # Errors
+    /// The message does not encode or is over the send limit, or a hook refuses it.
+    pub(crate) fn send_message<C: Codec<B>, B: 'static>(
+        &mut self,
+        message: &B,
+        transcode: Option<&dyn Transcode>,
+    ) -> Result<(), Status> {
+        let port = self.port()?;
+        if let Some(watch) = port.watch() {
+            watch.hooks.run(&Message::outgoing::<C, B>(message))?;
+        }
+        port.send_message::<C, B>(message, transcode, None)
+    }
+
+    fn port(&mut self) -> Result<&mut Port, Status> {
+        self.0.as_mut().ok_or_else(polled_elsewhere)
+    }
 }
 
-/// Runs `poll` with `port` in this thread's cell, and gives the port back. Panics of `poll` are the caller's to
-/// catch inside of `poll`: the port has to come back whatever happens.
-#[inline(always)]
-pub(crate) fn with_port<R>(port: Port, poll: impl FnOnce() -> R) -> (Port, R) {
-    let outer = PORT.with(|cell| cell.borrow_mut().replace(port));
-    let result = poll();
-    let port = PORT.with(|cell| std::mem::replace(&mut *cell.borrow_mut(), outer));
-    match port {
-        Some(port) => (port, result),
-        // Only this function changes what the cell holds, and each nested use restores what it found.
-        None => unreachable!("a nested poll took this call's port away"),
+/// A port that is in this thread's cell; what was there before is in the port's place.
+struct Lent<'p>(&'p mut Option<Port>);
+
+impl<'p> Lent<'p> {
+    fn new(place: &'p mut Option<Port>) -> Self {
+        let mut lent = Self(place);
+        lent.swap();
+        lent
+    }
+
+    fn swap(&mut self) {
+        PORT.with(|cell| std::mem::swap(&mut *cell.borrow_mut(), self.0));
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.swap();
     }
 }
 
@@ -166,40 +251,6 @@ pub(crate) fn send_message<C: Codec<B>, B: 'static>(
     match sent {
         Some(Some(sent)) => sent,
         Some(None) => send_watched::<C, B>(message, transcode, wish),
-        None => Err(polled_elsewhere()),
-    }
-}
-
-/// Sends the response head and the one message of a unary reply: [`send_head`], then [`send_message`].
-///
-/// # Errors
-/// As for both.
-#[inline]
-pub(crate) fn send_reply<C: Codec<B>, B: 'static>(
-    metadata: MetadataMap,
-    compression: Option<&Compression>,
-    message: &B,
-    transcode: Option<&dyn Transcode>,
-) -> Result<(), Status> {
-    let sent = on_port(|port| {
-        if let Port::Wire(wire) = port
-            && wire.watch.is_none()
-            && compression.is_none()
-            && metadata.is_empty()
-        {
-            return Some(wire.send_plain_reply::<C, B>(message, transcode));
-        }
-        if let Err(status) = port.send_head(metadata, compression) {
-            return Some(Err(status));
-        }
-        if port.watch().is_some() {
-            return None;
-        }
-        Some(port.send_message::<C, B>(message, transcode, None))
-    });
-    match sent {
-        Some(Some(sent)) => sent,
-        Some(None) => send_watched::<C, B>(message, transcode, None),
         None => Err(polled_elsewhere()),
     }
 }

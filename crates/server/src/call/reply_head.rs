@@ -85,12 +85,14 @@ pub(crate) struct Reply {
     pub(super) own_plan: Option<Box<ReplyPlan>>,
     /// Whether the response head is out; decides between trailers and trailers-only.
     pub(crate) head_sent: bool,
+    /// Whether the end is out as well.
+    pub(crate) is_ended: bool,
 }
 
 impl Reply {
     #[inline]
     pub(crate) fn new(key: StreamKey, request: Arc<RequestHead>) -> Self {
-        Self { key, request, own_plan: None, head_sent: false }
+        Self { key, request, own_plan: None, head_sent: false, is_ended: false }
     }
 
     /// What the call came with.

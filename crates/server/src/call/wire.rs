@@ -13,6 +13,8 @@ use super::batch::Room;
 use super::fields::{metadata_fields, status_fields};
 use super::port::Watch;
 use super::reply_head::{Reply, ReplyHead, ReplyHeads};
+use super::reply_target::{Apart, ReplyTarget};
+use crate::service::CallResult;
 
 /// An engine, and what the server keeps with it to answer cheaply.
 #[derive(Debug)]
@@ -133,8 +135,6 @@ impl Wire {
             connection: Some(&mut self.connection),
             key: reply.key,
             limit: reply.request().max_send,
-            head: None,
-            refused: None,
             write: None,
             packing: Packing::of(reply.plan().packer(), wish),
             staged: None,
@@ -146,44 +146,38 @@ impl Wire {
         }
     }
 
-    /// Sends head and message of a reply that has one, and neither metadata nor wishes: what
-    /// [`open_reply`](Self::open_reply) and [`send_message`](Self::send_message) do, in one go if nothing is in the way.
+    /// Where a codec writes the one message of the polled call's reply, of which nothing is out. Head and trailers go with
+    /// it (wire-rules 49, 50).
     ///
     /// # Errors
-    /// As for both.
-    #[inline]
-    pub(super) fn send_plain_reply<C: Codec<T>, T>(
-        &mut self,
-        message: &T,
-        transcode: Option<&dyn Transcode>,
-    ) -> Result<(), Status> {
+    /// No call is polled.
+    #[inline(always)]
+    pub(crate) fn reply_target<'a, 'c>(
+        &'c mut self,
+        apart: &'a mut Apart<'c>,
+    ) -> Result<ReplyTarget<'a, 'c>, Status> {
         let Some(reply) = &mut self.reply else { return Err(no_call()) };
-        if reply.head_sent {
-            return self.send_message::<C, T>(message, transcode, None);
-        }
-        let plan = reply.own_plan.as_deref().unwrap_or(&reply.request.reply);
-        let head = plan.head;
-        let mut target = WireTarget {
-            connection: Some(&mut self.connection),
-            key: reply.key,
-            limit: reply.request.max_send,
-            head: Some(Opening { head, block: self.reply_heads.block(head), is_sent: &mut reply.head_sent }),
-            refused: None,
-            write: None,
-            packing: Packing::of(plan.packer(), None),
-            staged: None,
-            written: Written::default(),
-        };
-        let sent = match format::encode::<C, T, _>(message, transcode, &mut target) {
-            Ok(()) => target.commit(self.sent.as_mut()),
-            Err(error) => Err(target.refused.take().unwrap_or_else(|| error.into())),
-        };
-        if target.head.is_some() {
-            // Nothing was written. The head is out before the error (wire-rules E3).
-            drop(target);
+        let block = self.reply_heads.block(reply.plan().head);
+        Ok(ReplyTarget::new(&mut self.connection, reply, block, &self.ok_trailers, apart))
+    }
+
+    /// What the polled call ends with whose reply came to `sent`. The head is out before an error (wire-rules E3).
+    #[inline]
+    pub(crate) fn settle(&mut self, sent: Result<(), Status>) -> CallResult {
+        if sent.is_err() {
             self.open_reply(None, &MetadataMap::new())?;
         }
-        sent
+        sent.map(|()| MetadataMap::new())
+    }
+
+    /// Whether all of the polled call's reply is out; it is let go then.
+    #[inline(always)]
+    pub(crate) fn drop_ended_reply(&mut self) -> bool {
+        let is_ended = self.reply.as_ref().is_some_and(|reply| reply.is_ended);
+        if is_ended {
+            self.reply = None;
+        }
+        is_ended
     }
 
     /// Sends messages that were encoded elsewhere, prefixes included.
@@ -292,8 +286,13 @@ impl Wire {
 
 /// wire-rules Z3
 #[cold]
-fn unasked() -> EncodeError {
+pub(super) fn unasked() -> EncodeError {
     EncodeError::codec("the codec asked for no room")
+}
+
+#[cold]
+pub(super) fn not_sent(error: StreamError) -> Status {
+    Status::internal(format!("message not sent: {error}"))
 }
 
 #[cold]
@@ -312,7 +311,7 @@ fn reused(scratch: &mut Vec<u8>) -> &mut Vec<u8> {
 }
 
 /// wire-rules 27: what is over the peer's limit fails here, with both numbers.
-fn too_large(which: &str, size: usize, limit: u32) -> Status {
+pub(super) fn too_large(which: &str, size: usize, limit: u32) -> Status {
     Status::resource_exhausted(format!(
         "{which} metadata makes a header list of {size} bytes; the client accepts {limit} bytes"
     ))
@@ -357,10 +356,6 @@ struct WireTarget<'c> {
     connection: Option<&'c mut Connection>,
     key: StreamKey,
     limit: usize,
-    /// A head that goes with the message and has not gone yet.
-    head: Option<Opening<'c>>,
-    /// Why the head has not gone.
-    refused: Option<Status>,
     write: Option<DataWrite<'c>>,
     packing: Option<Packing<'c>>,
     /// The message, if it is to be compressed.
@@ -368,14 +363,7 @@ struct WireTarget<'c> {
     written: Written,
 }
 
-/// The head of a reply that has not gone yet.
-struct Opening<'c> {
-    head: ReplyHead,
-    block: &'c mut CachedBlock,
-    is_sent: &'c mut bool,
-}
-
-impl<'c> WireTarget<'c> {
+impl WireTarget<'_> {
     /// Sends the message, and adds it to `sent` if somebody wants to know.
     #[inline]
     fn commit(&mut self, sent: Option<&mut Vec<MessageSize>>) -> Result<(), Status> {
@@ -392,30 +380,11 @@ impl<'c> WireTarget<'c> {
                     Ok(())
                 }
                 Err(StreamError::Gone) => Ok(()),
-                Err(error) => Err(Status::internal(format!("message not sent: {error}"))),
+                Err(error) => Err(not_sent(error)),
             },
             None if self.connection.is_none() => Ok(()),
             None => Err(unasked().into()),
         }
-    }
-
-    /// Sends the head by itself, since something is in the way; then makes room for the message.
-    #[cold]
-    fn open(
-        &mut self,
-        connection: &'c mut Connection,
-        opening: Opening<'c>,
-        len: usize,
-    ) -> Result<DataWrite<'c>, EncodeError> {
-        let Opening { head, block, is_sent } = opening;
-        let sent = connection.send_cached_headers(self.key, block, || head.fields(), false);
-        if let Err(StreamError::HeaderListTooLarge { size, limit }) = sent {
-            self.refused = Some(too_large("initial", size, limit));
-            return Err(EncodeError::closed());
-        }
-        // The stream may be gone: the peer reset it, and the event that says so is on its way to the call.
-        *is_sent = true;
-        connection.write_data(self.key, len).map_err(|_| EncodeError::closed())
     }
 
     /// Whether the message is to be compressed, and so put down for now.
@@ -445,27 +414,12 @@ impl<'c> WireTarget<'c> {
         self.written = packed.written();
         // A stream that is gone takes no data, as in `commit`.
         if let Some(connection) = self.connection.take()
-            && let Ok(write) = self.room(connection, packed.wire_len())
+            && let Ok(write) = connection.write_data(self.key, packed.wire_len())
         {
             let (bytes, links) = self.write.insert(write).buffers();
             packed.write_to(bytes, links);
         }
-        self.refused.take().map_or(Ok(()), Err)
-    }
-
-    /// Room for `len` octets, prefix and all, behind the head if that has not gone yet.
-    #[inline]
-    fn room(&mut self, connection: &'c mut Connection, len: usize) -> Result<DataWrite<'c>, EncodeError> {
-        let Some(opening) = self.head.take() else {
-            return connection.write_data(self.key, len).map_err(|_| EncodeError::closed());
-        };
-        match connection.write_first_data(self.key, opening.block, len) {
-            Ok(write) => {
-                *opening.is_sent = true;
-                Ok(write)
-            }
-            Err(connection) => self.open(connection, opening, len),
-        }
+        Ok(())
     }
 }
 
@@ -480,7 +434,7 @@ impl EncodeTarget for WireTarget<'_> {
             return Ok(self.staged.insert(Staged::new(len)).buffer());
         }
         let Some(connection) = self.connection.take() else { return Err(self.no_room()) };
-        let write = self.room(connection, PREFIX_LEN + len)?;
+        let write = connection.write_data(self.key, PREFIX_LEN + len).map_err(|_| EncodeError::closed())?;
         let write = self.write.insert(write);
         let (bytes, links) = write.buffers();
         write_prefix(bytes, len as u32);

@@ -98,38 +98,59 @@ pub(super) fn panicked() -> Status {
 /// Empty slots, kept per method for the next call (wire-rules Z4). Holds no memory before the first call ended.
 #[derive(Default)]
 pub(super) struct SpareSlots {
-    by_method: Vec<Vec<Slot>>,
+    by_method: Vec<Spare>,
+}
+
+/// Those of one method.
+#[derive(Default)]
+struct Spare {
+    /// By itself, since calls one after another need no other.
+    next: Option<Slot>,
+    more: Vec<Slot>,
 }
 
 impl SpareSlots {
-    /// Spare slots kept per method; more are made when more calls run at once, and dropped when they end.
-    const KEPT: usize = 8;
+    /// Spare slots kept per method beside the next one; more are made when more calls run at once, and dropped when they
+    /// end.
+    const KEPT: usize = 7;
 
+    #[inline(always)]
     pub(super) fn take(&mut self, method: MethodIndex, router: &Router) -> Option<Slot> {
-        self.by_method.get_mut(method.get()).and_then(Vec::pop).or_else(|| router.slot(method))
+        let next = self.by_method.get_mut(method.get()).and_then(|spare| spare.next.take());
+        next.or_else(|| self.take_other(method, router))
     }
 
-    #[inline]
+    #[inline(never)]
+    fn take_other(&mut self, method: MethodIndex, router: &Router) -> Option<Slot> {
+        let spare = self.by_method.get_mut(method.get());
+        spare.and_then(|spare| spare.more.pop()).or_else(|| router.slot(method))
+    }
+
+    #[inline(always)]
     pub(super) fn give_back(&mut self, method: MethodIndex, slot: Slot) {
         match self.by_method.get_mut(method.get()) {
-            Some(spare) if spare.len() < spare.capacity() => spare.push(slot),
-            Some(spare) if spare.len() >= Self::KEPT => drop(slot),
-            _ => self.give_back_first(method, slot),
+            Some(Spare { next: next @ None, .. }) => *next = Some(slot),
+            _ => self.give_back_other(method, slot),
         }
     }
 
-    /// Makes room first.
-    #[cold]
-    fn give_back_first(&mut self, method: MethodIndex, slot: Slot) {
+    #[inline(never)]
+    fn give_back_other(&mut self, method: MethodIndex, slot: Slot) {
         if method.get() >= self.by_method.len() {
-            self.by_method.resize_with(method.get() + 1, Vec::new);
+            self.by_method.resize_with(method.get() + 1, Spare::default);
         }
-        self.by_method[method.get()].push(slot);
+        let spare = &mut self.by_method[method.get()];
+        if spare.next.is_none() {
+            spare.next = Some(slot);
+        } else if spare.more.len() < Self::KEPT {
+            spare.more.push(slot);
+        }
     }
 }
 
 impl fmt::Debug for SpareSlots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.by_method.iter().map(Vec::len)).finish()
+        let lens = self.by_method.iter().map(|spare| usize::from(spare.next.is_some()) + spare.more.len());
+        f.debug_list().entries(lens).finish()
     }
 }

@@ -1,7 +1,7 @@
 //! What the engine reports, turned into the life of calls.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use peregrine_core::call::{InboxConfig, SharedInbox};
 use peregrine_core::deadline::deadline_after;
@@ -76,10 +76,7 @@ impl Serving {
     /// Makes a call of a request's head. `None` if it was answered, or waits to be refused.
     #[inline(always)]
     fn open_call(&mut self, key: StreamKey, head: &Arc<Head>, is_whole: bool, now: Instant) -> Option<Call> {
-        if let Some(orphans) = &self.orphans
-            && orphans.count() > 0
-            && self.refuse_beyond_handlers(key)
-        {
+        if self.has_orphans() && self.refuse_beyond_handlers(key) {
             return None;
         }
         let request = match RequestHead::of(head, &self.shared.router, &self.shared.options.secure) {
@@ -96,21 +93,49 @@ impl Serving {
                 return None;
             }
         };
+        self.begin_call(key, Arc::clone(request), now)
+    }
+
+    /// The call of a head that makes one. `None` if its time is over already.
+    #[inline(always)]
+    pub(super) fn begin_call(
+        &mut self,
+        key: StreamKey,
+        request: Arc<RequestHead>,
+        now: Instant,
+    ) -> Option<Call> {
+        let deadline = match request.timeout {
+            None => None,
+            Some(timeout) => self.begin_deadline(key, &request, timeout, now).ok()?,
+        };
+        Some(Call { reply: Reply::new(key, request), deadline })
+    }
+
+    /// The instant at which a call has to be over.
+    ///
+    /// # Errors
+    /// It is past already, and the call was answered.
+    #[inline(never)]
+    fn begin_deadline(
+        &mut self,
+        key: StreamKey,
+        request: &Arc<RequestHead>,
+        timeout: Duration,
+        now: Instant,
+    ) -> Result<Option<Instant>, Expired> {
         // A timeout beyond what the clock can say is no timeout (wire-rules 15).
-        let deadline = request.timeout.and_then(|timeout| deadline_after(now, timeout));
-        let call = Call { reply: Reply::new(key, Arc::clone(request)), deadline };
-        if let Some(at) = deadline {
-            if at <= now {
-                self.finish(call, &Err(deadline_exceeded()));
-                return None;
-            }
-            let calls = &self.calls;
-            let live = |key: StreamKey| {
-                calls.get(key.index()).is_some_and(|c| c.as_ref().is_some_and(|c| c.call.key() == key))
-            };
-            self.deadlines.push(at, key, calls.len(), live);
+        let Some(at) = deadline_after(now, timeout) else { return Ok(None) };
+        if at <= now {
+            let call = Call { reply: Reply::new(key, Arc::clone(request)), deadline: Some(at) };
+            self.finish(call, &Err(deadline_exceeded()));
+            return Err(Expired);
         }
-        Some(call)
+        let calls = &self.calls;
+        let live = |key: StreamKey| {
+            calls.get(key.index()).is_some_and(|c| c.as_ref().is_some_and(|c| c.call.key() == key))
+        };
+        self.deadlines.push(at, key, calls.len(), live);
+        Ok(Some(at))
     }
 
     /// A request stream's handler starts with the head, before any message (wire-rules M4).
@@ -129,6 +154,12 @@ impl Serving {
             inbox.finish(None);
         }
         self.start_streaming(call, inbox);
+    }
+
+    /// Whether handlers of streams that are gone still run.
+    #[inline]
+    pub(super) fn has_orphans(&self) -> bool {
+        self.orphans.as_ref().is_some_and(|orphans| orphans.count() > 0)
     }
 
     /// Refuses a stream while handlers of streams that are gone take its place.
@@ -210,15 +241,24 @@ impl Serving {
 
     /// The whole body of a one-message request lies in the read buffer: the fast path (wire-rules M3).
     #[inline]
-    fn start_unary(&mut self, call: Call, body: &[u8]) {
+    pub(super) fn start_unary(&mut self, call: Call, body: &[u8]) {
         if self.wire().connection.is_congested() {
             return self.put_unary_off(call, body);
         }
         let request = call.request();
         match single_message(body, request.encoding, request.max_receive) {
             Ok(message) => self.start_whole(call, message, body.len()),
-            Err(_missing) if body.is_empty() => self.finish_without_message(call),
-            Err(status) => self.finish(call, &Err(bad_request(status))),
+            Err(status) => self.refuse_body(call, body, status),
+        }
+    }
+
+    /// Ends a call whose whole body is not one message.
+    #[cold]
+    pub(super) fn refuse_body(&mut self, call: Call, body: &[u8], status: Status) {
+        if body.is_empty() {
+            self.finish_without_message(call);
+        } else {
+            self.finish(call, &Err(bad_request(status)));
         }
     }
 
@@ -304,6 +344,9 @@ impl Serving {
         self.finish_entry(entry, &Err(deadline_exceeded()));
     }
 }
+
+/// A call's deadline was past when the call came.
+struct Expired;
 
 fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("the call's deadline passed on the server")

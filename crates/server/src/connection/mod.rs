@@ -17,11 +17,13 @@ mod put_off;
 mod run;
 mod slow_request;
 mod spawned;
+mod wakers;
+mod whole;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Waker};
+use std::task::Context;
 use std::time::Instant;
 
 use peregrine_core::DecodeLimits;
@@ -37,7 +39,8 @@ use self::deadlines::Deadlines;
 use self::handlers::Orphans;
 use self::observed::Told;
 use self::slow_request::Refused;
-use crate::call::mailbox::{CallWaker, Mail, Mailbox};
+use self::wakers::Wakers;
+use crate::call::mailbox::{Mail, Mailbox};
 use crate::call::wire::Wire;
 use crate::options::Options;
 use crate::router::Router;
@@ -63,8 +66,7 @@ pub(crate) struct Serving {
     wire: Option<Box<Wire>>,
     /// By the engine's stream index.
     calls: Vec<Option<Entry>>,
-    /// The wakers of the calls at these indices, made on first use and kept.
-    wakers: Vec<Option<(Arc<CallWaker>, Waker)>>,
+    wakers: Wakers,
     slots: SpareSlots,
     deadlines: Deadlines,
     /// Made when the first call is spawned.
@@ -110,7 +112,7 @@ impl Serving {
             peer: Arc::new(Peer { addr: info.peer.clone(), identity: info.peer_identity.clone() }),
             info,
             calls: Vec::new(),
-            wakers: Vec::new(),
+            wakers: Wakers::default(),
             deadlines: Deadlines::default(),
             orphans: None,
             receive_look: None,
@@ -187,6 +189,11 @@ impl Serving {
 impl Endpoint for Serving {
     fn connection(&mut self) -> &mut Connection {
         &mut self.wire().connection
+    }
+
+    #[inline]
+    fn take_input(&mut self, input: &[u8], now: Instant) -> usize {
+        self.take_request(input, now)
     }
 
     fn handle_event(&mut self, event: Event<'_>, now: Instant) {

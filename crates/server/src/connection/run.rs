@@ -1,19 +1,21 @@
 //! Running calls: in place first, parked when they are not ready, spawned when their method is known to be slow.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
-use peregrine_core::call::SharedInbox;
+use peregrine_core::call::{Peer, SharedInbox};
 use peregrine_core::stream::take_flush_request;
 use peregrine_core::{Payload, Status, drop_quietly, survive};
+use peregrine_http2::StreamKey;
 
-use super::Serving;
 use super::call::{Call, CallState, Entry, Slot, panicked};
+use super::{Serving, Shared};
 use crate::call::errors;
-use crate::call::mailbox::{CallWaker, Outbox, Parcel, Part};
-use crate::call::port::{Port, with_port};
+use crate::call::mailbox::{Outbox, Parcel, Part};
+use crate::call::port::{Port, PortPlace};
 use crate::call::reply_head::Reply;
+use crate::call::wire::Wire;
 use crate::options::Execution;
 use crate::router::MethodIndex;
 use crate::service::{CallResult, IncomingCall};
@@ -23,57 +25,69 @@ const TIMED_EVERY: u32 = 16;
 
 impl Serving {
     /// Makes the call's future and runs it. `call` is not in the table.
+    #[inline(never)]
     pub(super) fn start(&mut self, call: Call, body: Payload<'_>, inbox: Option<Arc<SharedInbox>>) {
-        let request = call.request();
-        let router = &self.shared.router;
-        let Some(mut slot) = self.slots.take(request.method, router) else {
-            return self.finish(call, &Err(Status::internal("the service has no slot for its own method")));
-        };
-        let mut incoming = IncomingCall {
-            metadata: &request.metadata,
-            body,
-            inbox: inbox.clone(),
-            deadline: call.deadline,
-            peer: &self.peer,
-            limits: &self.shared.limits,
-            format: router.format(request.method, request.reply.head.format),
-            extra: None,
-        };
-        // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
-        match survive(|| slot.as_mut().start(&mut incoming)) {
-            Some(Ok(())) => {}
-            Some(Err(status)) => {
-                self.slots.give_back(call.method(), slot);
-                return self.end(call, Err(status));
-            }
-            None => return self.finish(call, &Err(panicked())),
-        }
-        let spawn = match self.shared.options.execution {
-            Execution::Inline => false,
-            Execution::Spawn => true,
-            Execution::Auto => self.shared.router.poll_time(call.method()).should_spawn(),
-        };
-        if spawn { self.spawn(call, slot, inbox) } else { self.run(call, slot, inbox) }
+        self.start_now(call, body, inbox);
     }
 
-    /// Polls a call in place, once. It ends, or it is parked.
+    /// [`start`](Self::start), compiled where it is called.
     #[inline(always)]
-    fn run(&mut self, call: Call, mut slot: Slot, inbox: Option<Arc<SharedInbox>>) {
-        let Call { reply, deadline } = call;
-        let (key, method) = (reply.key, reply.request().method);
-        let Some(mut wire) = self.wire.take() else {
-            unreachable!("a call was polled inside of another one's poll")
+    pub(super) fn start_now(&mut self, call: Call, body: Payload<'_>, inbox: Option<Arc<SharedInbox>>) {
+        let Some(mut slot) = self.slots.take(call.method(), &self.shared.router) else {
+            return self.finish(call, &Err(Status::internal("the service has no slot for its own method")));
         };
-        wire.reply = Some(reply);
-        let timed = self.timed();
-        let waker = self.waker(key.index());
-        let (port, polled) =
-            with_port(Port::Wire(wire), || survive(|| slot.as_mut().poll(&mut Context::from_waker(waker))));
+        let is_timed = match self.shared.options.execution {
+            Execution::Inline => false,
+            Execution::Spawn => return self.spawn(call, slot, body, inbox),
+            Execution::Auto if self.shared.router.poll_time(call.method()).should_spawn() => {
+                return self.spawn(call, slot, body, inbox);
+            }
+            Execution::Auto => self.is_timed(),
+        };
+        let mut incoming = incoming(&self.shared, &self.peer, &call, body, inbox.clone());
+        let waker = self.wakers.of(call.key().index(), &self.mailbox);
+        let (key, method, deadline) = (call.key(), call.method(), call.deadline);
+        let mut timed = None;
+        // Decoding is the codec's code, and making the future may run the handler's: neither may end the connection.
+        let begun = lend(&mut self.wire, call.reply, |port| {
+            slot.as_mut().start(&mut incoming)?;
+            timed = is_timed.then(Instant::now);
+            Ok(slot.as_mut().poll(&mut Context::from_waker(waker), port))
+        });
+        let polled = match begun {
+            Some(Ok(polled)) => Some(polled),
+            Some(Err(status)) => {
+                self.slots.give_back(method, slot);
+                let call = self.polled_call(deadline);
+                return self.end(call, Err(status));
+            }
+            None => None,
+        };
+        self.on_polled((key, method, deadline), slot, inbox, polled, timed);
+    }
+
+    /// Polls a call in place, which is not in the table.
+    fn run(&mut self, call: Call, mut slot: Slot, inbox: Option<Arc<SharedInbox>>) {
+        let timed = self.is_timed().then(Instant::now);
+        let (key, method, deadline) = (call.key(), call.method(), call.deadline);
+        let waker = self.wakers.of(key.index(), &self.mailbox);
+        let polled = lend(&mut self.wire, call.reply, |port| {
+            slot.as_mut().poll(&mut Context::from_waker(waker), port)
+        });
+        self.on_polled((key, method, deadline), slot, inbox, polled, timed);
+    }
+
+    /// A call was polled in place, to no end if it panicked. It ends, or it is parked.
+    #[inline(always)]
+    fn on_polled(
+        &mut self,
+        (key, method, deadline): (StreamKey, MethodIndex, Option<Instant>),
+        slot: Slot,
+        inbox: Option<Arc<SharedInbox>>,
+        polled: Option<Poll<CallResult>>,
+        timed: Option<Instant>,
+    ) {
         self.flush_requested |= take_flush_request();
-        let Port::Wire(mut wire) = port else { unreachable!("a port comes back as it was") };
-        let Some(reply) = wire.reply.take() else { unreachable!("only this function takes it") };
-        let call = Call { reply, deadline };
-        self.wire = Some(wire);
         if self.shared.observes_messages {
             self.observe_sent(method);
         }
@@ -85,22 +99,36 @@ impl Serving {
             self.return_credit(key, inbox);
         }
         match polled {
+            Some(Poll::Ready(result)) => {
+                self.retire(method, slot);
+                // What most calls come to leaves nothing to do.
+                if self.wire().drop_ended_reply() {
+                    return;
+                }
+                let result = result.map_err(|status| self.settled(method, status));
+                let call = self.polled_call(deadline);
+                self.end(call, result);
+            }
             Some(Poll::Pending) => {
                 let batch_size = self.shared.options.stream_batch_size;
                 self.writes_first |=
                     self.flush_requested || self.wire().connection.output_len() >= batch_size;
+                let call = self.polled_call(deadline);
                 self.insert(call, CallState::Parked { slot, inbox });
-            }
-            Some(Poll::Ready(result)) => {
-                self.retire(method, slot);
-                let result = result.map_err(|status| self.settled(method, status));
-                self.end(call, result);
             }
             None => {
                 drop_quietly(slot);
+                let call = self.polled_call(deadline);
                 self.finish(call, &Err(panicked()));
             }
         }
+    }
+
+    /// The call that was polled just now, whose reply is with the connection still.
+    #[inline]
+    fn polled_call(&mut self, deadline: Option<Instant>) -> Call {
+        let Some(reply) = self.wire().reply.take() else { unreachable!("only its end takes it") };
+        Call { reply, deadline }
     }
 
     /// Polls the parked call at an index, because its waker, its inbox or the engine asked for it.
@@ -122,8 +150,21 @@ impl Serving {
         }
     }
 
-    /// Moves the call to a task of its own before its first poll.
-    fn spawn(&mut self, call: Call, slot: Slot, inbox: Option<Arc<SharedInbox>>) {
+    /// Makes the call's future and moves it to a task of its own before its first poll.
+    #[inline(never)]
+    fn spawn(&mut self, call: Call, mut slot: Slot, body: Payload<'_>, inbox: Option<Arc<SharedInbox>>) {
+        let mut incoming = incoming(&self.shared, &self.peer, &call, body, inbox.clone());
+        match survive(|| slot.as_mut().start(&mut incoming)) {
+            Some(Ok(())) => {}
+            Some(Err(status)) => {
+                self.slots.give_back(call.method(), slot);
+                return self.end(call, Err(status));
+            }
+            None => {
+                drop_quietly(slot);
+                return self.finish(call, &Err(panicked()));
+            }
+        }
         let reply = Reply::new(call.key(), Arc::clone(call.reply.request()));
         let (batch_size, is_observed) =
             (self.shared.options.stream_batch_size, self.shared.observes_messages);
@@ -189,6 +230,10 @@ impl Serving {
     /// Ends a call: trailers, and where they wait behind data that the peer has no window for, a memory of the
     /// deadline. `call` is not in the table.
     pub(super) fn finish(&mut self, call: Call, result: &CallResult) {
+        // The handler's destructor has panicked after its reply.
+        if call.reply.is_ended {
+            return;
+        }
         let wire = self.wire();
         wire.finish(&call.reply, result.as_ref());
         if call.deadline.is_some() && wire.connection.queued(call.key()) > 0 {
@@ -209,6 +254,7 @@ impl Serving {
     }
 
     /// The future has ended: the slot is free for the next call.
+    #[inline(always)]
     fn retire(&mut self, method: MethodIndex, mut slot: Slot) {
         // A future's destructor is the handler's code too.
         match survive(|| slot.as_mut().clear()) {
@@ -217,25 +263,53 @@ impl Serving {
         }
     }
 
-    /// The waker of the call at this index, which is about to be polled.
-    #[inline(always)]
-    fn waker(&mut self, index: usize) -> &Waker {
-        if index >= self.wakers.len() {
-            self.wakers.resize_with(index + 1, || None);
-        }
-        let (call_waker, waker) = self.wakers[index].get_or_insert_with(|| {
-            let waker = CallWaker::new(index as u32, Arc::clone(&self.mailbox));
-            (Arc::clone(&waker), Waker::from(waker))
-        });
-        call_waker.on_poll();
-        waker
-    }
-
-    fn timed(&mut self) -> Option<Instant> {
+    /// Whether the poll that comes is one of those that are timed.
+    #[inline]
+    fn is_timed(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
-        (self.shared.options.execution == Execution::Auto && self.polls.is_multiple_of(TIMED_EVERY))
-            .then(Instant::now)
+        self.shared.options.execution == Execution::Auto && self.polls.is_multiple_of(TIMED_EVERY)
     }
+}
+
+/// What a call starts with.
+#[inline(always)]
+fn incoming<'a>(
+    shared: &'a Shared,
+    peer: &'a Arc<Peer>,
+    call: &Call,
+    body: Payload<'a>,
+    inbox: Option<Arc<SharedInbox>>,
+) -> IncomingCall<'a> {
+    let request = call.request();
+    IncomingCall {
+        metadata: request.metadata.clone(),
+        body,
+        inbox,
+        deadline: call.deadline,
+        peer,
+        limits: &shared.limits,
+        format: shared.router.format(request.method, request.reply.head.format),
+        extra: None,
+    }
+}
+
+/// Runs `poll`, which polls the call that `reply` is of, with the connection in its port. The connection is back
+/// afterwards, and the reply with it; `None` is a panic.
+#[inline(always)]
+fn lend<R>(
+    connection: &mut Option<Box<Wire>>,
+    reply: Reply,
+    poll: impl FnOnce(&mut PortPlace) -> R,
+) -> Option<R> {
+    let Some(mut wire) = connection.take() else {
+        unreachable!("a call was polled inside of another one's poll")
+    };
+    wire.reply = Some(reply);
+    let mut place = PortPlace::new(Port::Wire(wire));
+    let polled = survive(|| poll(&mut place));
+    let Port::Wire(wire) = place.into_port() else { unreachable!("a port comes back as it was") };
+    *connection = Some(wire);
+    polled
 }
 
 /// Drops what a call had while it waited.

@@ -13,7 +13,7 @@ use super::Shared;
 use super::call::{Call, Slot, panicked};
 use super::handlers::{Orphans, Running, Task};
 use crate::call::mailbox::Outbox;
-use crate::call::port::{Port, with_port};
+use crate::call::port::{Port, PortPlace};
 use crate::router::MethodIndex;
 
 /// Spawns the call on the current runtime. The task ends with the call, or with the handle that is returned.
@@ -54,7 +54,9 @@ impl Spawned {
         let timed = (!self.polled).then(Instant::now);
         self.polled = true;
         let slot = &mut self.slot;
-        let (mut port, polled) = with_port(port, || survive(|| slot.as_mut().poll(cx)));
+        let mut place = PortPlace::new(port);
+        let polled = survive(|| slot.as_mut().poll(cx, &mut place));
+        let mut port = place.into_port();
         // Whatever a poll leaves is handed over below.
         let _flushed = take_flush_request();
         if let Some(begun) = timed {

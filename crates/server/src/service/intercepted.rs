@@ -24,9 +24,9 @@ use peregrine_core::{
     Transcode,
 };
 
-use super::{CallExtra, CallResult, CallSlot, IncomingCall};
+use super::{CallExtra, CallResult, CallSlot, IncomingCall, PortPlace};
 use crate::call::errors::{ErrorMapper, settled};
-use crate::call::port::{self, Watch};
+use crate::call::port::Watch;
 use crate::method_config::MethodSettings;
 
 /// The way of a method's calls: past these interceptors, then into the method's own slot.
@@ -88,13 +88,14 @@ impl InterceptedSlot {
         call: InterceptedCall<'static>,
         outcome: Result<(), Status>,
         request: Request,
+        port: &mut PortPlace,
     ) -> Option<CallResult> {
         let mut call = call.into_parts();
         let mut end = End { hooks: std::mem::take(&mut call.end_hooks), deadline: request.deadline };
         let begun = outcome.and_then(|()| match call.answer.take() {
             Some(answer) => {
                 let transcode = request.format.as_ref().map(|format| &*format.response);
-                answer_with(answer, &call.response_metadata, transcode).map(Some)
+                answer_with(answer, &call.response_metadata, transcode, port).map(Some)
             }
             None => self.start_handler(&mut call, request).map(|()| None),
         });
@@ -116,7 +117,7 @@ impl InterceptedSlot {
             request_hooks: std::mem::take(&mut call.request_hooks),
         };
         self.inner.as_mut().start(&mut IncomingCall {
-            metadata: &call.take_metadata(),
+            metadata: call.take_metadata(),
             body: request.body,
             inbox: request.inbox,
             deadline: request.deadline,
@@ -131,11 +132,11 @@ impl InterceptedSlot {
 impl CallSlot for InterceptedSlot {
     fn start(mut self: Pin<&mut Self>, call: &mut IncomingCall<'_>) -> Result<(), Status> {
         let this = &mut *self;
-        let IncomingCall { metadata, deadline, peer, limits, format, .. } = *call;
+        let metadata = std::mem::take(&mut call.metadata);
+        let IncomingCall { deadline, peer, limits, format, .. } = *call;
         let inbox = call.inbox.take();
         let body = std::mem::replace(&mut call.body, Payload::Borrowed(&[])).into_owned();
         let shown = inbox.is_none().then(|| body.clone().into_bytes());
-        let metadata = metadata.clone();
         let mut seen =
             InterceptedCall::on_server(*this.method, metadata, deadline, peer.addr.clone(), this.is_secure)
                 .with_identity(peer.identity.clone())
@@ -157,12 +158,12 @@ impl CallSlot for InterceptedSlot {
         Ok(())
     }
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>, port: &mut PortPlace) -> Poll<CallResult> {
         let this = &mut *self;
         if let State::Intercepting { interceptors, .. } = &mut this.state {
             let (call, outcome) = ready!(interceptors.as_mut().poll(cx));
             if let State::Intercepting { request, .. } = std::mem::replace(&mut this.state, State::Empty)
-                && let Some(result) = this.on_intercepted(call, outcome, request)
+                && let Some(result) = this.on_intercepted(call, outcome, request, port)
             {
                 return Poll::Ready(result);
             }
@@ -171,7 +172,7 @@ impl CallSlot for InterceptedSlot {
             return Poll::Ready(Err(Status::internal("polled a call that is not running")));
         };
         let inner = this.inner.as_mut();
-        let polled = port::watched(watch, || catch_unwind(AssertUnwindSafe(|| inner.poll(cx))));
+        let polled = port.watched(watch, |port| catch_unwind(AssertUnwindSafe(|| inner.poll(cx, port))));
         let result = match polled {
             // Before the hooks, so that they see what the client gets (wire-rules E2).
             Ok(polled) => ready!(polled).map_err(|status| settled(status, this.error_mapper.as_ref())),
@@ -211,12 +212,17 @@ impl Drop for End {
 }
 
 /// Answers in the handler's place.
-fn answer_with(answer: Response<Bytes>, more: &MetadataMap, transcode: Option<&dyn Transcode>) -> CallResult {
+fn answer_with(
+    answer: Response<Bytes>,
+    more: &MetadataMap,
+    transcode: Option<&dyn Transcode>,
+    port: &mut PortPlace,
+) -> CallResult {
     let compression = answer.compression().copied();
     let (message, mut metadata, trailers, _extensions) = answer.into_parts();
     metadata.extend_from(more)?;
-    port::send_head(metadata, compression.as_ref())?;
-    port::send_message::<BytesCodec, Bytes>(&message, transcode, None)?;
+    port.send_head(metadata, compression.as_ref())?;
+    port.send_message::<BytesCodec, Bytes>(&message, transcode)?;
     Ok(trailers)
 }
 

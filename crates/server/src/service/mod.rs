@@ -21,6 +21,7 @@ use peregrine_core::{
 pub(crate) use self::intercepted::InterceptedSlot;
 pub use self::shape::{bidi_slot, client_streaming_slot, server_streaming_slot, unary_slot};
 pub use self::slot::ResponseSink;
+pub use crate::call::port::PortPlace;
 
 /// A service as generated code presents it. Implemented by `XServer<T>` types; users rarely name it.
 #[diagnostic::on_unimplemented(
@@ -49,8 +50,8 @@ pub trait CallSlot: Send {
     /// The status that the call ends with, when the request does not decode.
     fn start(self: Pin<&mut Self>, call: &mut IncomingCall<'_>) -> Result<(), Status>;
 
-    /// Polls the call. It writes its reply through the port of this thread while it is polled.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult>;
+    /// Polls the call. It writes its reply through `port`.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, port: &mut PortPlace) -> Poll<CallResult>;
 
     /// Drops the future, if there is one, and makes the slot ready for the next call.
     fn clear(self: Pin<&mut Self>);
@@ -63,7 +64,7 @@ pub type CallResult = Result<MetadataMap, Status>;
 #[derive(Debug)]
 pub struct IncomingCall<'a> {
     /// The user's metadata, shared with every call that came with the same header block.
-    pub metadata: &'a MetadataMap,
+    pub metadata: MetadataMap,
     /// The one request message, for methods that take one. It lies in the read buffer.
     pub body: Payload<'a>,
     /// The incoming messages, for methods that take a stream.

@@ -9,15 +9,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use peregrine_core::call::StreamWatch;
+use peregrine_core::call::{CallContext, StreamWatch};
 use peregrine_core::{
     Cancellation, Codec, Message, Payload, Request, Response, Status, Streaming, Transcode, format,
 };
 use pin_project_lite::pin_project;
 
-use super::slot::{ResponseSink, Slot};
-use super::{CallResult, CallSlot, IncomingCall};
-use crate::call::port;
+use super::slot::{CallFuture, Driving, ResponseSink, Slot};
+use super::{CallResult, CallSlot, IncomingCall, PortPlace};
+use crate::call::reply_target::Apart;
 
 /// A slot for a method that takes one message and answers with one.
 pub fn unary_slot<C, A, B, T, H, F>(service: Arc<T>, handler: H) -> Pin<Box<dyn CallSlot>>
@@ -30,9 +30,9 @@ where
     F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
 {
     Slot::boxed(service, move |service, call, over, mut place| {
-        let transcode = response_format(call);
+        let (transcode, is_last) = (response_format(call), call.extra.is_none());
         let reply = handler(service, decode_request::<C, A>(call, over)?);
-        place.set(Some(Respond { reply, transcode, shape: PhantomData::<fn(C, B)> }));
+        place.set(Some(Respond { reply, transcode, is_last, shape: PhantomData::<fn(C, B)> }));
         Ok(())
     })
 }
@@ -49,7 +49,7 @@ where
 {
     Slot::boxed(service, move |service, call, over, mut place| {
         let sink = ResponseSink::new(response_format(call));
-        place.set(Some(handler(service, decode_request::<C, A>(call, over)?, sink)));
+        place.set(Some(Driving { call: handler(service, decode_request::<C, A>(call, over)?, sink) }));
         Ok(())
     })
 }
@@ -65,9 +65,9 @@ where
     F: Future<Output = Result<Response<B>, Status>> + Send + 'static,
 {
     Slot::boxed(service, move |service, call, over, mut place| {
-        let transcode = response_format(call);
+        let (transcode, is_last) = (response_format(call), call.extra.is_none());
         let reply = handler(service, streaming_request::<C, A>(call, over)?);
-        place.set(Some(Respond { reply, transcode, shape: PhantomData::<fn(C, B)> }));
+        place.set(Some(Respond { reply, transcode, is_last, shape: PhantomData::<fn(C, B)> }));
         Ok(())
     })
 }
@@ -84,7 +84,7 @@ where
 {
     Slot::boxed(service, move |service, call, over, mut place| {
         let sink = ResponseSink::new(response_format(call));
-        place.set(Some(handler(service, streaming_request::<C, A>(call, over)?, sink)));
+        place.set(Some(Driving { call: handler(service, streaming_request::<C, A>(call, over)?, sink) }));
         Ok(())
     })
 }
@@ -96,36 +96,59 @@ pin_project! {
         #[pin]
         reply: F,
         transcode: Option<Arc<dyn Transcode>>,
+        // What the handler says is what the call ends with: there are no interceptors.
+        is_last: bool,
         shape: PhantomData<fn(C, B)>,
     }
 }
 
-impl<C, B, F> Future for Respond<C, B, F>
+impl<C, B, F> CallFuture for Respond<C, B, F>
 where
     C: Codec<B>,
     B: 'static,
     F: Future<Output = Result<Response<B>, Status>>,
 {
-    type Output = CallResult;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, port: &mut PortPlace) -> Poll<CallResult> {
         let this = self.project();
+        let transcode = this.transcode.as_deref();
         let mut polled = this.reply.poll(cx);
-        match &mut polled {
-            Poll::Ready(Ok(response)) => Poll::Ready(respond::<C, B>(response, this.transcode.as_deref())),
-            _ => polled.map_ok(|_| unreachable!("the arm before has it")),
-        }
+        let Poll::Ready(Ok(response)) = &mut polled else {
+            return polled.map_ok(|_| unreachable!("the pattern has it"));
+        };
+        let is_whole = *this.is_last && response.is_bare();
+        let Some(wire) = port.unwatched_wire().filter(|_| is_whole) else {
+            return Poll::Ready(respond::<C, B>(response, transcode, port));
+        };
+        let sent = {
+            let mut apart = Apart::default();
+            let mut target = wire.reply_target(&mut apart)?;
+            let encoded = format::encode::<C, B, _>(response.get_ref(), transcode, &mut target);
+            // Before anything is sent: its destructor is the handler's code, and may panic.
+            empty(&mut polled);
+            target.finish(encoded)
+        };
+        Poll::Ready(wire.settle(sent))
     }
+}
+
+/// Drops what was polled, where it lies.
+#[inline(always)]
+fn empty<T>(polled: &mut Poll<T>) {
+    *polled = Poll::Pending;
 }
 
 /// Writes a unary reply: head, then the one message. A message that cannot be encoded ends the call with the
 /// error in trailers, since the head is out by then (wire-rules E3).
+#[inline(never)]
 fn respond<C: Codec<B>, B: 'static>(
     response: &mut Response<B>,
     transcode: Option<&dyn Transcode>,
+    port: &mut PortPlace,
 ) -> CallResult {
     let (metadata, trailers) = response.take_metadata();
-    port::send_reply::<C, B>(metadata, response.compression(), response.get_ref(), transcode)?;
+    port.send_head(metadata, response.compression())?;
+    port.send_message::<C, B>(response.get_ref(), transcode)?;
     Ok(trailers)
 }
 
@@ -134,7 +157,7 @@ fn response_format(call: &IncomingCall<'_>) -> Option<Arc<dyn Transcode>> {
     call.format.map(|format| Arc::clone(&format.response))
 }
 
-#[inline]
+#[inline(always)]
 fn decode_request<C: Codec<A>, A: 'static>(
     call: &mut IncomingCall<'_>,
     over: Cancellation,
@@ -183,12 +206,8 @@ fn streaming_request<C: Codec<A>, A: 'static>(
 }
 
 /// What belongs to the call comes with it, since the handler serves them all (wire-rules G4).
-#[inline]
-fn request<M>(message: M, call: &IncomingCall<'_>, over: Cancellation) -> Request<M> {
-    let mut request = Request::new(message);
-    request.set_deadline(call.deadline);
-    request.set_peer(Arc::clone(call.peer));
-    *request.metadata_mut() = call.metadata.clone();
-    request.set_cancellation(over);
-    request
+#[inline(always)]
+fn request<M>(message: M, call: &mut IncomingCall<'_>, over: Cancellation) -> Request<M> {
+    let metadata = std::mem::take(&mut call.metadata);
+    Request::received(message, metadata, CallContext::new(call.deadline, over), Arc::clone(call.peer))
 }

@@ -14,7 +14,7 @@ use peregrine_core::stream::is_flush_requested;
 use peregrine_core::{Cancellation, Codec, Response, Status, Transcode};
 use pin_project_lite::pin_project;
 
-use super::{CallResult, CallSlot, IncomingCall};
+use super::{CallResult, CallSlot, IncomingCall, PortPlace};
 use crate::call::batch::Batch;
 use crate::call::port;
 
@@ -31,6 +31,25 @@ pin_project! {
     }
 }
 
+/// What a slot polls: a future that is told where the call's reply goes.
+pub(super) trait CallFuture {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, port: &mut PortPlace) -> Poll<CallResult>;
+}
+
+pin_project! {
+    /// A handler's future that drives the response stream by itself, through a [`ResponseSink`].
+    pub(super) struct Driving<F> {
+        #[pin]
+        pub(super) call: F,
+    }
+}
+
+impl<F: Future<Output = CallResult>> CallFuture for Driving<F> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, port: &mut PortPlace) -> Poll<CallResult> {
+        port.lend(|| self.project().call.poll(cx))
+    }
+}
+
 impl<T, S, F> Slot<T, S, F> {
     pub(super) fn boxed(service: Arc<T>, start: S) -> Pin<Box<dyn CallSlot>>
     where
@@ -38,7 +57,7 @@ impl<T, S, F> Slot<T, S, F> {
         S: Fn(Arc<T>, &mut IncomingCall<'_>, Cancellation, Pin<&mut Option<F>>) -> Result<(), Status>
             + Send
             + 'static,
-        F: Future<Output = CallResult> + Send + 'static,
+        F: CallFuture + Send + 'static,
     {
         Box::pin(Self { service, start, future: None, scope: CallScope::default() })
     }
@@ -48,16 +67,18 @@ impl<T, S, F> CallSlot for Slot<T, S, F>
 where
     T: Send + Sync,
     S: Fn(Arc<T>, &mut IncomingCall<'_>, Cancellation, Pin<&mut Option<F>>) -> Result<(), Status> + Send,
-    F: Future<Output = CallResult> + Send,
+    F: CallFuture + Send,
 {
+    #[inline]
     fn start(self: Pin<&mut Self>, call: &mut IncomingCall<'_>) -> Result<(), Status> {
         let this = self.project();
         (this.start)(Arc::clone(this.service), call, this.scope.cancellation(), this.future)
     }
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, port: &mut PortPlace) -> Poll<CallResult> {
         match self.project().future.as_pin_mut() {
-            Some(future) => future.poll(cx),
+            Some(future) => future.poll(cx, port),
             // Nothing was started, or the slot was cleared: there is nobody left to answer.
             None => Poll::Ready(Err(Status::internal("polled a call that is not running"))),
         }

@@ -13,6 +13,7 @@ mod scripted;
 mod settings;
 mod shutdown;
 mod whole;
+mod whole_calls;
 mod whole_requests;
 
 use std::sync::Arc;
