@@ -149,6 +149,9 @@ fn fill(
     }
 }
 
+/// Makes what a server is sent; large data for one frame is at hand.
+type Make = fn(&mut Warm, &[u8]) -> Vec<u8>;
+
 fn data_of(stream: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     raw_frame(DATA, flags, stream, payload)
 }
@@ -158,7 +161,6 @@ fn data_of(stream: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn a_known_request_that_has_come_as_a_whole_is_taken_as_its_frames_are() {
     let large = vec![7; 16_384];
-    type Make = fn(&mut Warm, &[u8]) -> Vec<u8>;
     let cases: [(&str, Make, usize); 15] = [
         ("usual", |warm, _| [warm.head_of(NEXT, END_HEADERS), data_of(NEXT, END_STREAM, b"abc")].concat(), 1),
         ("no data", |warm, _| [warm.head_of(NEXT, END_HEADERS), data_of(NEXT, END_STREAM, b"")].concat(), 1),
@@ -233,7 +235,7 @@ fn a_known_request_that_has_come_as_a_whole_is_taken_as_its_frames_are() {
         ),
         (
             "a frame too long",
-            |warm, _| [warm.head_of(NEXT, END_HEADERS), data_of(NEXT, END_STREAM, &[7; 16_385])].concat(),
+            |warm, _| [warm.head_of(NEXT, END_HEADERS), data_of(NEXT, END_STREAM, &vec![7; 16_385])].concat(),
             0,
         ),
         (
