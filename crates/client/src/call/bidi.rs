@@ -23,7 +23,7 @@ use crate::channel::Channel;
 /// source that has messages ready is taken in at once, and what is not ready yet is pumped by a task on the
 /// connection's runtime. The source is dropped as soon as the call is over; dropping the [`Streaming`] cancels the
 /// call. A call that the peer certainly did not process is made again as for
-/// [`client_streaming`](super::client_streaming).
+/// [`client_streaming`](fn@super::client_streaming).
 ///
 /// # Errors
 /// The call could not be started: no connection, or no time.

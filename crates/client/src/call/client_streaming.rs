@@ -25,7 +25,7 @@ use crate::connection::{NewSink, Reply};
 /// had been sent by then.
 ///
 /// # Errors
-/// As for [`unary`](super::unary).
+/// As for [`unary`](fn@super::unary).
 pub fn client_streaming<C, A, B, S>(
     channel: &Channel,
     method: &MethodDescriptor<'_>,
