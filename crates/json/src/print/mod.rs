@@ -209,7 +209,8 @@ impl Printer<'_> {
             // What has presence shows that there is none by its absence.
             (Shape::Singular { implicit: false }, values) => !values.is_empty(),
             (Shape::Singular { implicit: true }, values) => {
-                self.options.emit_defaults || values.last().is_some_and(|entry| !is_zero(entry.value))
+                self.options.emit_defaults
+                    || values.last().is_some_and(|entry| !is_zero(field.kind, entry.value))
             }
             (Shape::Repeated { .. } | Shape::Map, values) => self.options.emit_defaults || !values.is_empty(),
         };
@@ -351,7 +352,7 @@ impl Printer<'_> {
             (Kind::Sfixed32, RawValue::Fixed32(value)) => text.number(value as i32),
             (Kind::Int32, RawValue::Varint(value)) => text.number(value as i32),
             (Kind::Uint32, RawValue::Varint(value)) => text.number(value as u32),
-            (Kind::Sint32, RawValue::Varint(value)) => text.number(unzigzag(value) as i32),
+            (Kind::Sint32, RawValue::Varint(value)) => text.number(sint32(value)),
             (Kind::Sint64, RawValue::Varint(value)) => text.quoted(unzigzag(value)),
             (Kind::Bool, RawValue::Varint(value)) => text.raw(if value == 0 { "false" } else { "true" }),
             (Kind::String, RawValue::Delimited(bytes)) => text.string(utf8(bytes)?),
@@ -437,12 +438,22 @@ fn is_known(schema: &Schema, kind: Kind, value: RawValue<'_>) -> bool {
 }
 
 /// Whether a value is its type's zero, which a field without presence does not show.
-fn is_zero(value: RawValue<'_>) -> bool {
+fn is_zero(kind: Kind, value: RawValue<'_>) -> bool {
     match value {
+        // Of a longer number 32 bits count, as everywhere in protobuf.
+        RawValue::Varint(value) if matches!(kind, Kind::Int32 | Kind::Uint32 | Kind::Enum(_)) => {
+            value as u32 == 0
+        }
+        RawValue::Varint(value) if matches!(kind, Kind::Sint32) => sint32(value) == 0,
         RawValue::Varint(value) | RawValue::Fixed64(value) => value == 0,
         RawValue::Fixed32(value) => value == 0,
         RawValue::Delimited(bytes) | RawValue::Group(bytes) => bytes.is_empty(),
     }
+}
+
+/// What a varint says of a sint32: its upper half counts for nothing.
+fn sint32(value: u64) -> i32 {
+    unzigzag(u64::from(value as u32)) as i32
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, Fault> {
